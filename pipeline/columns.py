@@ -1,0 +1,272 @@
+"""The columns of a shard in memory, the same whatever the file format, and what a shard must look like.
+
+In memory (``Columns``, N rows, P planes, G globals, M policy entries):
+
+==============  ==================================  ==============================================
+planes          uint8[N, P, ceil(area / 8)]         packed, most significant bit first
+globals         float32[N, G]                       schemes that have them
+move            int16[N]                            frame index, pass = area
+policy_moves    int16[M]                            ``aggregate`` only, rows end to end
+policy_counts   uint32[M]                           ``aggregate`` only
+policy_offsets  int64[N + 1]                        ``aggregate`` only: row i has offsets[i]:offsets[i + 1]
+value, score    float32[N]                          NaN = unknown
+wins ... losses uint32[N]                           ``aggregate`` only
+weight          float32[N]
+to_play         int8[N]                             1 black, 2 white
+komi            float32[N]                          NaN = unknown
+rows ... symmetry  uint8[N]
+game, key       uint64[N]
+ply             uint16[N]
+key_hi          uint64[N]                           128-bit keys only
+==============  ==================================  ==============================================
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Columns = dict[str, NDArray[Any]]
+Format = Literal["parquet", "hdf5"]
+Compression = Literal["default", "zstd", "gzip", "none"]
+
+FORMAT_VERSION: Final = 1
+SUFFIXES: dict[Format, str] = {"parquet": ".parquet", "hdf5": ".h5"}
+# Rows that are written together: a Parquet row group, and a multiple of every HDF5 chunk.
+BLOCK_ROWS = 8192
+POLICY = ("policy_moves", "policy_counts", "policy_offsets")
+
+
+class ShardError(ValueError):
+    """A shard that is damaged, hostile or not what the data set says it is; the text starts with its path."""
+
+
+class Scalar(NamedTuple):
+    """A column with one number a row."""
+
+    name: str
+    dtype: str
+    nullable: bool = False
+
+
+_LABEL = (Scalar("move", "int16"),)
+_OUTCOME = (Scalar("value", "float32", True),)
+_COUNTS = (Scalar("wins", "uint32"), Scalar("draws", "uint32"), Scalar("losses", "uint32"))
+_FACTS = (
+    Scalar("weight", "float32"),
+    Scalar("score", "float32", True),
+    Scalar("to_play", "int8"),
+    Scalar("komi", "float32", True),
+    Scalar("rows", "uint8"),
+    Scalar("cols", "uint8"),
+    Scalar("symmetry", "uint8"),
+    Scalar("game", "uint64"),
+    Scalar("ply", "uint16"),
+    Scalar("key", "uint64"),
+)
+_WIDE_KEY = (Scalar("key_hi", "uint64"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What every shard of a data set has in common; ``description`` (see ``describe``) is stored in each.
+
+    Raises ValueError for combinations that no file can have.
+    """
+
+    format: Format
+    frame: tuple[int, int]
+    planes: tuple[str, ...]
+    globals: tuple[str, ...]
+    description: str
+    packed: bool = True
+    compression: Compression = "default"
+    aggregate: bool = False
+    key_bits: int = 64
+
+    def __post_init__(self) -> None:
+        if self.format not in SUFFIXES:
+            raise ValueError(f"output.format must be parquet or hdf5, not {self.format!r}")
+        if self.format == "parquet" and not self.packed:
+            raise ValueError("output.packed = false needs output.format = 'hdf5'")
+        if self.key_bits not in {64, 128}:
+            raise ValueError(f"dedup.key_bits must be 64 or 128, not {self.key_bits!r}")
+        if not self.planes:
+            raise ValueError("a shard needs at least one plane")
+
+    @property
+    def area(self) -> int:
+        """Points of the frame; also the index of a pass."""
+        return self.frame[0] * self.frame[1]
+
+    @property
+    def plane_bytes(self) -> int:
+        """Bytes of one packed plane: 46 for 19x19."""
+        return (self.area + 7) // 8
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the packed planes of one row."""
+        return len(self.planes) * self.plane_bytes
+
+    @property
+    def scalars(self) -> tuple[Scalar, ...]:
+        """The columns with one number a row, in the order of the contract."""
+        counts = _COUNTS if self.aggregate else ()
+        wide = _WIDE_KEY if self.key_bits == 128 else ()
+        return _LABEL + _OUTCOME + counts + _FACTS + wide
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns in memory, in the order of the contract."""
+        first = ("planes", "globals") if self.globals else ("planes",)
+        policy = POLICY if self.aggregate else ()
+        move, *rest = (scalar.name for scalar in self.scalars)
+        return (*first, move, *policy, *rest)
+
+    def select(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        """Return the columns to read, in the order of the contract: all of them for None.
+
+        ``policy_offsets`` comes with either of the policies. Raises ValueError for an unknown name.
+        """
+        if columns is None:
+            return self.names
+        if unknown := [name for name in columns if name not in self.names]:
+            raise ValueError(f"no column {unknown[0]!r} in this data set; it has {', '.join(self.names)}")
+        wanted = set(columns)
+        if wanted & set(POLICY):
+            wanted.add("policy_offsets")
+        return tuple(name for name in self.names if name in wanted)
+
+
+def describe(
+    scheme: str,
+    version: int,
+    options: Mapping[str, str | int | bool],
+    planes: Sequence[str],
+    global_names: Sequence[str],
+    frame: tuple[int, int],
+) -> str:
+    """Return the canonical JSON text that every shard carries: what its bits mean."""
+    facts = {
+        "format_version": FORMAT_VERSION,
+        "scheme": scheme,
+        "version": version,
+        "options": dict(options),
+        "planes": list(planes),
+        "globals": list(global_names),
+        "frame": list(frame),
+        "bit_order": "big",
+    }
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"))
+
+
+def count(batch: Columns) -> int:
+    """Number of rows of a batch (of any selection of columns)."""
+    for name, values in batch.items():
+        if name == "policy_offsets":
+            return len(values) - 1
+        if name not in POLICY:
+            return len(values)
+    return 0
+
+
+def slice_rows(batch: Columns, start: int, stop: int) -> Columns:
+    """Return rows start to stop as views (``policy_offsets`` is made anew, from 0)."""
+    piece = {name: values[start:stop] for name, values in batch.items() if name not in POLICY}
+    if "policy_offsets" in batch:
+        offsets = batch["policy_offsets"][start : stop + 1]
+        piece["policy_offsets"] = offsets - offsets[0]
+        for name in ("policy_moves", "policy_counts"):
+            if name in batch:
+                piece[name] = batch[name][offsets[0] : offsets[-1]]
+    return {name: piece[name] for name in batch}
+
+
+def join(pieces: Sequence[Columns]) -> Columns:
+    """Return the rows of one or more batches in one; a single batch is returned as it is."""
+    if len(pieces) == 1:
+        return pieces[0]
+    joined: Columns = {}
+    for name in pieces[0]:
+        arrays = [piece[name] for piece in pieces]
+        if name == "policy_offsets":
+            ends = np.cumsum([0] + [int(offsets[-1]) for offsets in arrays])
+            later = [offsets[1:] + end for offsets, end in zip(arrays, ends, strict=False)]
+            joined[name] = np.concatenate([arrays[0][:1], *later])
+        else:
+            joined[name] = np.concatenate(arrays)
+    return joined
+
+
+def rebatch(batches: Iterable[Columns], rows: int) -> Iterator[Columns]:
+    """Yield the same rows in batches of exactly ``rows``; the last may be shorter, none is empty."""
+    pieces: list[Columns] = []
+    have = 0
+    for batch in batches:
+        start, total = 0, count(batch)
+        while start < total:
+            stop = min(total, start + rows - have)
+            pieces.append(slice_rows(batch, start, stop))
+            have += stop - start
+            start = stop
+            if have == rows:
+                yield join(pieces)
+                pieces, have = [], 0
+    if pieces:
+        yield join(pieces)
+
+
+def require_shapes(batch: Columns, layout: Layout) -> None:
+    """Raise ValueError unless a batch to be written has exactly the columns, dtypes and shapes of the layout."""
+    if set(batch) != set(layout.names):
+        raise ValueError(f"a batch has the columns {sorted(batch)}, not {sorted(layout.names)}")
+    rows, entries = len(batch["move"]), len(batch["policy_moves"]) if layout.aggregate else 0
+    expected: dict[str, tuple[str, tuple[int, ...]]] = {
+        "planes": ("uint8", (rows, len(layout.planes), layout.plane_bytes)),
+        "globals": ("float32", (rows, len(layout.globals))),
+        "policy_moves": ("int16", (entries,)),
+        "policy_counts": ("uint32", (entries,)),
+        "policy_offsets": ("int64", (rows + 1,)),
+        **{scalar.name: (scalar.dtype, (rows,)) for scalar in layout.scalars},
+    }
+    for name in layout.names:
+        dtype, shape = expected[name]
+        values = batch[name]
+        if values.dtype != dtype or values.shape != shape:
+            raise ValueError(f"column {name} is {values.dtype}{list(values.shape)}, not {dtype}{list(shape)}")
+    if layout.aggregate:
+        offsets = batch["policy_offsets"]
+        if offsets[0] != 0 or offsets[-1] != entries or (np.diff(offsets) < 0).any():
+            raise ValueError("policy_offsets must rise from 0 to the number of policy entries")
+
+
+def first_fault(batch: Mapping[str, Any], layout: Layout, start: int) -> str | None:
+    """Return what is wrong with the values of a whole batch (row ``start`` is its first), or None."""
+    spare = 8 * layout.plane_bytes - layout.area
+    # NaN, the unknown value, is not above 1; a NaN weight is not finite.
+    tests: list[tuple[str, Any]] = [
+        ("planes have padding bits set", (batch["planes"][:, :, -1] & ((1 << spare) - 1)).any(axis=1)),
+        (f"move is not 0 to {layout.area}", (batch["move"] < 0) | (batch["move"] > layout.area)),
+        ("value is not -1 to 1", np.abs(batch["value"]) > 1),
+        ("weight is not a number from 0 up", (batch["weight"] < 0) | ~np.isfinite(batch["weight"])),
+        ("to_play is not 1 or 2", (batch["to_play"] != 1) & (batch["to_play"] != 2)),
+        (f"rows is not 1 to {layout.frame[0]}", (batch["rows"] < 1) | (batch["rows"] > layout.frame[0])),
+        (f"cols is not 1 to {layout.frame[1]}", (batch["cols"] < 1) | (batch["cols"] > layout.frame[1])),
+        ("symmetry is not 0 to 7", batch["symmetry"] > 7),
+    ]
+    if layout.globals:
+        tests.append(("globals are not finite", ~np.isfinite(batch["globals"]).all(axis=1)))
+    if layout.aggregate:
+        moves = batch["policy_moves"]
+        wrong = np.flatnonzero((moves < 0) | (moves > layout.area))
+        bad_rows = np.zeros(len(batch["move"]), dtype=np.bool_)
+        bad_rows[np.searchsorted(batch["policy_offsets"], wrong, side="right") - 1] = True
+        tests.append((f"policy_moves is not 0 to {layout.area}", bad_rows))
+    for text, bad in tests:
+        if bad.any():
+            return f"row {start + int(bad.argmax())}: {text}"
+    return None

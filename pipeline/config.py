@@ -1,0 +1,296 @@
+"""What to build: one validated model, read from TOML.
+
+Every key has a default, so the empty file is a valid configuration (19x19, ``agz17``). The model is
+frozen; ``fingerprint`` covers exactly the keys that decide what the published rows are.
+"""
+
+import difflib
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+MAX_SIDE = 25
+ANY_FRAME = (MAX_SIDE, MAX_SIDE)
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used; the text names the file, the key and the value."""
+
+
+def _byte_count(value: object) -> object:
+    """Read ``"16 MiB"`` as 16777216; everything else is left to the type check."""
+    if not isinstance(value, str):
+        return value
+    digits = value.strip().rstrip("BKMGIbkmgi ")
+    unit = value.strip()[len(digits):].strip().upper()
+    try:
+        return int(float(digits) * _UNITS[unit])
+    except (KeyError, ValueError, OverflowError):
+        raise ValueError(f"not a number of bytes: {value!r} (write 16777216, '16MiB' or '2GB')") from None
+
+
+Bytes = Annotated[int, BeforeValidator(_byte_count), Field(ge=1)]
+
+
+def _board_size(value: object) -> object:
+    """Read a board size: ``19``, ``"9x13"`` (rows x columns)."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        rows = cols = value
+    elif isinstance(value, str) and value.lower().count("x") == 1 and value.lower().replace("x", "").isdecimal():
+        rows, cols = (int(side) for side in value.lower().split("x"))
+    elif isinstance(value, (list, tuple)) and len(value) == 2:
+        return tuple(value)
+    else:
+        raise ValueError(f"not a board size: {value!r} (write 19, or \"9x13\" for 9 rows and 13 columns)")
+    if not (1 <= rows <= MAX_SIDE and 1 <= cols <= MAX_SIDE):
+        raise ValueError(f"a board side must be 1 to {MAX_SIDE}, not {value!r}")
+    return rows, cols
+
+
+Size = Annotated[tuple[int, int], BeforeValidator(_board_size)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class Input(_Table):
+    """Where the records are, and how much of an archive is believed."""
+
+    paths: tuple[str, ...] = Field((), description="folders, .sgf files and archives to read")
+    include: tuple[str, ...] = Field(("*",), description="read only members whose path matches one of these globs")
+    exclude: tuple[str, ...] = Field((), description="leave out members whose path matches one of these globs")
+    max_member_bytes: Bytes = Field(16 * 2**20, description="largest member, counted as it comes out of the archive")
+    max_ratio: float = Field(200.0, gt=0, description="an archive may unpack to this many times its size")
+    max_members: int = Field(5_000_000, ge=1, description="most members in one archive")
+    max_depth: int = Field(2, ge=0, description="how deep archives inside archives are opened (0: not at all)")
+    encodings: tuple[str, ...] = Field(
+        ("gb18030", "shift_jis", "euc_kr", "big5"), description="tried in order where a record is not UTF-8"
+    )
+
+
+class Parse(_Table):
+    """How the grammar is read where records differ."""
+
+    branch: Literal["first", "longest"] = Field("first", description="which variation is the main line")
+    setup_after_root: Literal["apply", "cut", "reject"] = Field("apply", description="setup stones in mid-game")
+    two_moves: Literal["reject", "split"] = Field("reject", description="two moves in one node")
+    after_two_passes: Literal["keep", "stop"] = Field("keep", description="moves after two passes in a row")
+    handicap_moves: Literal["auto", "literal"] = Field("auto", description="handicap stones written as moves")
+
+
+class RuleTable(_Table):
+    """One rule set, rule by rule (in place of a name)."""
+
+    ko: Literal["simple", "positional", "situational", "spight"] = "simple"
+    scoring: Literal["area", "territory"] = "area"
+    tax: Literal["none", "seki", "all"] = "none"
+    suicide: bool = False
+    button: bool = False
+    bonus: Literal["0", "N-1", "N"] = "0"
+    komi: float = 7.5
+
+
+class Rules(_Table):
+    """Which rules a record was played under."""
+
+    default: str | RuleTable = Field("chinese", description="rules of a record whose RU is missing or unknown")
+    force: str | RuleTable | None = Field(None, description="one rule set for every record, whatever its RU")
+    komi_default: float | None = Field(None, description="komi of a record that states none (unset: unknown)")
+    illegal: Literal["drop", "keep-prefix"] = Field("drop", description="a game with an illegal move")
+
+
+class Filter(_Table):
+    """Which games are wanted; the rest are counted by reason."""
+
+    sizes: tuple[Size, ...] | Literal["any"] = Field(((19, 19),), description='board sizes: 19, "9x13", or "any"')
+    min_moves: int = Field(1, ge=0, description="fewest moves")
+    max_moves: int | None = Field(None, ge=1, description="most moves")
+    handicap: tuple[int, int] | None = Field(None, description="smallest and largest handicap, [0, 0] for even games")
+    komi: tuple[float, float] | None = Field(None, description="smallest and largest komi")
+    results: tuple[str, ...] | None = Field(None, description="kinds of result: score, resign, time, forfeit, ...")
+    min_rank: str | None = Field(None, description='lowest rank of both players: "5k", "1d", "1p"')
+    players_exclude: tuple[str, ...] = Field((), description="players whose games are left out")
+    dates: tuple[str, str] | None = Field(None, description='first and last date: ["2010-01-01", "2019-12-31"]')
+
+
+class Dedup(_Table):
+    """What counts as the same game and the same position."""
+
+    games: bool = Field(True, description="keep one of games that are equal up to the symmetries")
+    positions: Literal["aggregate", "first", "off"] = Field("first", description="repeated positions")
+    reach: Literal["scheme", "board"] = Field("scheme", description="same to the scheme, or stones, side and ko alone")
+    near: Literal["keep", "drop"] = Field("keep", description="near-duplicates of a game")
+    key_bits: Literal[64, 128] = Field(64, description="width of the stored position key")
+
+
+class Split(_Table):
+    """Train, val and test, by game."""
+
+    val: float = Field(0.05, ge=0, lt=1, description="share of games in val")
+    test: float = Field(0.05, ge=0, lt=1, description="share of games in test")
+    seed: int = Field(0, ge=0, lt=2**63, description="another seed, another split")
+    plies: int = Field(40, ge=1, le=1000, description="games with the same first moves stay together")
+    overlap: Literal["drop", "keep"] = Field("drop", description="positions of train met again in val or test")
+
+    @model_validator(mode="after")
+    def _leave_some_for_train(self) -> "Split":
+        if self.val + self.test >= 1:
+            raise ValueError(f"val + test must be less than 1, not {self.val} + {self.test}")
+        return self
+
+
+class Sample(_Table):
+    """Which positions of a game become rows."""
+
+    per_game: int | None = Field(None, ge=1, description="at most this many positions of a game")
+    plies: tuple[int, int] | None = Field(None, description="first and last ply, both included")
+    seed: int = Field(0, ge=0, lt=2**63, description="another seed, another sample")
+
+
+class Encode(_Table):
+    """How a position becomes planes."""
+
+    scheme: str = Field("agz17", description="a name from `goplanes schemes`")
+    options: dict[str, str | int | bool] = Field({}, description="options of the scheme")
+    planes: tuple[str, ...] = Field((), description="a scheme composed from named plane groups")
+
+
+class Augment(_Table):
+    """The symmetries of the board."""
+
+    mode: Literal["none", "random", "all"] = Field("none", description="as played, one random image, all images")
+    seed: int = Field(0, ge=0, lt=2**63, description="of the random images and of the order of rows")
+
+
+class Output(_Table):
+    """The files."""
+
+    path: str | None = Field(None, description="the data set's folder (unset: named after the input and the scheme)")
+    format: Literal["parquet", "hdf5"] = Field("parquet", description="of the shards")
+    packed: bool = Field(True, description="bits packed eight to a byte; false (HDF5 only): (N, P, H, W) bytes")
+    rows_per_shard: int = Field(65_536, ge=1, description="most rows in a shard")
+    games_per_block: int = Field(2_000, ge=1, description="games shuffled together")
+    compression: Literal["default", "zstd", "gzip", "none"] = Field(
+        "default", description="default: zstd in Parquet, gzip in HDF5"
+    )
+
+
+class Run(_Table):
+    """How to run: never part of the result."""
+
+    workers: int | None = Field(None, ge=0, description="worker processes (unset: one a core; 0: none, in this one)")
+    memory: Bytes | None = Field(None, description="memory to use")
+    error_budget: float = Field(1.0, ge=0, le=1, description="allowed share of records rejected, else exit code 1")
+    executor: str = Field("local", description="local")
+
+
+class Config(_Table):
+    """The whole configuration, a table per stage."""
+
+    input: Input = Input()
+    parse: Parse = Parse()
+    rules: Rules = Rules()
+    filter: Filter = Filter()
+    dedup: Dedup = Dedup()
+    split: Split = Split()
+    sample: Sample = Sample()
+    encode: Encode = Encode()
+    augment: Augment = Augment()
+    output: Output = Output()
+    run: Run = Run()
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """Rows and columns of the stored frame: the largest of ``filter.sizes``, never of the data."""
+        if self.filter.sizes == "any":
+            return ANY_FRAME
+        return max(rows for rows, _ in self.filter.sizes), max(cols for _, cols in self.filter.sizes)
+
+    def fingerprint(self, **versions: str | int) -> str:
+        """Return a SHA-256 (hex) over every key that decides the published rows, and ``versions``."""
+        text = json.dumps({"config": self.published(), "versions": versions}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def published(self) -> dict[str, Any]:
+        """Return the configuration as it is stored with a data set: without the run, the inputs' and the
+        output's paths."""
+        return self.model_dump(mode="json", exclude={"run": True, "input": {"paths"}, "output": {"path"}})
+
+
+def preset_names() -> list[str]:
+    """Return the names of the packaged configurations."""
+    folder = resources.files("pipeline.presets")
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def read_toml(source: str) -> dict[str, Any]:
+    """Return the tables of a preset (by name) or of a TOML file (by path). Raises ConfigError."""
+    try:
+        if source in preset_names():
+            text = resources.files("pipeline.presets").joinpath(f"{source}.toml").read_text("utf-8")
+        else:
+            text = Path(source).read_text("utf-8")
+    except FileNotFoundError:
+        near = difflib.get_close_matches(source, preset_names(), 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ConfigError(f"no preset and no file {source!r}: {hint}Presets are {', '.join(preset_names())}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{source}: not a TOML file (not UTF-8 at byte {error.start})") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{source}: not TOML: {error}") from None
+
+
+def set_value(tables: dict[str, Any], assignment: str) -> None:
+    """Apply ``table.key=value`` to ``tables``. The value is TOML; a bare word is a string."""
+    name, equals, text = assignment.partition("=")
+    keys = name.strip().split(".")
+    if not equals or len(keys) < 2 or not all(keys):
+        raise ConfigError(f"--set {assignment!r}: write table.key=value, e.g. split.val=0.1")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    table = tables
+    for key in keys[:-1]:
+        table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"--set {assignment!r}: {key!r} is not a table")
+    table[keys[-1]] = value
+
+
+def make_config(tables: Mapping[str, Any], origin: str) -> Config:
+    """Validate tables of keys. Raises ConfigError naming ``origin``, each wrong key and its value."""
+    try:
+        return Config.model_validate(dict(tables))
+    except ValidationError as error:
+        lines = [_explain(problem["loc"], problem["type"], problem["msg"], problem["input"]) for problem in error.errors()]
+        raise ConfigError("\n".join(f"{origin}: {line}" for line in dict.fromkeys(lines))) from None
+
+
+def _explain(where: tuple[int | str, ...], kind: str, message: str, value: object) -> str:
+    """Say in one line what is wrong with a key, and which key may have been meant."""
+    key = ".".join(str(part) for part in where if not str(part).startswith(("function-", "tuple[", "literal[")))
+    if kind != "extra_forbidden":
+        return f"{key} = {value!r}: {message.removeprefix('Value error, ')}"
+    known = _known_keys(where[:-1])
+    near = difflib.get_close_matches(str(where[-1]), known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+    return f"unknown key {key!r}: {hint}"
+
+
+def _known_keys(where: Iterable[int | str]) -> list[str]:
+    model: Any = Config
+    for part in where:
+        field = getattr(model, "model_fields", {}).get(str(part))
+        model = RuleTable if field is None else field.annotation
+    return list(getattr(model, "model_fields", RuleTable.model_fields))

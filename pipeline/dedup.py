@@ -1,0 +1,139 @@
+"""Which games and which positions are kept, and with what weight.
+
+Both are pure functions on arrays. The order of the game table decides between games; the smallest
+(game id, ply) represents equal positions.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.words import Words, chain_words, seed_word
+
+PARTS = ("train", "val", "test")  # also the order in which a part claims a position
+TRAIN, VAL, TEST = range(3)
+
+KEPT, DUPLICATE, CONFLICTING = range(3)
+
+
+def game_ids(contents: Words) -> Words:
+    """Return uint64[G]: the ids of records whose content hashes are ``contents`` uint64[G, 2].
+
+    Records must come in the order of the game table; the rank among byte-identical ones counts.
+    """
+    order = np.lexsort((contents[:, 1], contents[:, 0]))
+    changes = np.any(contents[order][1:] != contents[order][:-1], axis=1)
+    starts = np.concatenate([[True], changes]) if len(order) else np.zeros(0, dtype=np.bool_)
+    first = np.maximum.accumulate(np.where(starts, np.arange(len(order)), 0))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - first
+    return chain_words(seed_word("game id"), contents[:, 0], contents[:, 1], rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What is known of the results of games: ``winners`` int8[G] (0 not known), ``margins`` and
+    ``komis`` float64[G] (NaN not known)."""
+
+    winners: NDArray[np.int8]
+    margins: NDArray[np.float64]
+    komis: NDArray[np.float64]
+
+
+def _differ(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return where both values are known and not the same."""
+    return ~np.isnan(one) & ~np.isnan(other) & (one != other)
+
+
+def dedup_games(keys: Words, outcomes: Outcomes) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    """Return (verdict int8[G], kept int64[G]): KEPT, DUPLICATE or CONFLICTING, and the number of the
+    kept game of each.
+
+    Games come in the order of the game table. Of games with equal keys the first with a known
+    winner is kept, or the first of all. A copy conflicts if its winner, margin or komi is known, that
+    of the kept one too, and they differ.
+    """
+    unknown = outcomes.winners == 0
+    order = np.lexsort((unknown, keys))  # stable: table order among equals
+    starts = np.concatenate([[True], keys[order][1:] != keys[order][:-1]]) if len(order) else np.zeros(0, np.bool_)
+    group = np.cumsum(starts) - 1
+    kept = np.empty(len(keys), dtype=np.int64)
+    kept[order] = order[np.flatnonzero(starts)][group]
+    conflict = (
+        (~unknown & ~unknown[kept] & (outcomes.winners != outcomes.winners[kept]))
+        | _differ(outcomes.margins, outcomes.margins[kept])
+        | _differ(outcomes.komis, outcomes.komis[kept])
+    )
+    verdict = np.where(conflict, CONFLICTING, DUPLICATE).astype(np.int8)
+    verdict[kept == np.arange(len(keys))] = KEPT
+    return verdict, kept
+
+
+def split_games(keys: Words, val: float, test: float, seed: int) -> NDArray[np.int8]:
+    """Return int8[G]: TRAIN, VAL or TEST by a keyed re-hash of ``keys``, whatever the other games are."""
+    share = (chain_words(seed_word("split", seed), keys) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return np.where(share < test, TEST, np.where(share < test + val, VAL, TRAIN)).astype(np.int8)
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """What became of each position: ``kept`` bool[N], ``weight`` uint32[N] (occurrences that a kept one
+    stands for), and the numbers of those that merged into another or overlap another part."""
+
+    kept: NDArray[np.bool_]
+    weight: NDArray[np.uint32]
+    merged: int
+    overlap: int
+
+
+def dedup_positions(
+    keys: Words,
+    parts: NDArray[np.int8],
+    mode: Literal["first", "off"],
+    overlap: Literal["drop", "keep"],
+) -> Positions:
+    """Decide which positions are kept; they come in the order of (game id, ply).
+
+    ``first``: one position a key and part. With ``overlap`` "drop" a key stays in the first of train,
+    val, test that has it; its occurrences in other parts are overlap, none of them merged.
+    """
+    kept = np.ones(len(keys), dtype=np.bool_)
+    weight = np.ones(len(keys), dtype=np.uint32)
+    if len(keys) == 0 or (mode == "off" and overlap == "keep"):
+        return Positions(kept, weight, 0, 0)
+    order = np.lexsort((parts, keys))  # stable: (game id, ply) among equals
+    sorted_keys, sorted_parts = keys[order], parts[order]
+    new_key = np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]])
+    new_part = new_key | np.concatenate([[True], sorted_parts[1:] != sorted_parts[:-1]])
+    owner = sorted_parts[np.flatnonzero(new_key)][np.cumsum(new_key) - 1]
+    outside = (sorted_parts != owner) if overlap == "drop" else np.zeros(len(keys), dtype=np.bool_)
+    repeats = ~new_part & ~outside if mode == "first" else np.zeros(len(keys), dtype=np.bool_)
+    kept[order] = ~outside & ~repeats
+    if mode == "first":
+        starts = np.flatnonzero(new_part)
+        weight[order[starts]] = np.diff(np.append(starts, len(keys)))
+    return Positions(kept, weight, int(repeats.sum()), int(outside.sum()))
+
+
+def sample_positions(
+    games: Words, plies: NDArray[np.int64], per_game: int | None, span: tuple[int, int] | None, seed: int
+) -> NDArray[np.bool_]:
+    """Return bool[N]: which positions are wanted. ``games`` uint64[N] (ids), equal ones adjacent.
+
+    ``span``: first and last ply; ``per_game``: of those, the ones with the smallest hash of (seed, game,
+    ply).
+    """
+    wanted = np.ones(len(games), dtype=np.bool_)
+    if span is not None:
+        wanted = (plies >= span[0]) & (plies <= span[1])
+    if per_game is None or len(games) == 0:
+        return wanted
+    hashes = chain_words(seed_word("sample", seed), games, plies)
+    run = np.cumsum(np.concatenate([[0], games[1:] != games[:-1]]))
+    order = np.lexsort((hashes, ~wanted, run))
+    starts = np.searchsorted(run, np.arange(run[-1] + 1))
+    rank = np.empty(len(games), dtype=np.int64)
+    rank[order] = np.arange(len(games)) - starts[run[order]]
+    return wanted & (rank < per_game)

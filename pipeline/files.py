@@ -1,0 +1,73 @@
+"""Files appear whole: a temporary name in the same folder, fsync, rename, fsync of the folder.
+
+A reader therefore sees the old file, the new one or none, never a part, whenever the writer is killed.
+What a killed writer leaves is a file whose name starts with ``TEMPORARY``; ``remove_leftovers`` clears it.
+"""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+TEMPORARY = ".tmp-"
+_CHUNK = 1 << 20
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; what was written there becomes ``path`` at the end.
+
+    On any exception the temporary file is removed and ``path`` is left as it was. Raises OSError where
+    the disk or the folder refuses, FileNotFoundError if the block wrote nothing.
+    """
+    target = Path(path)
+    # The random part keeps apart two machines that share the folder and happen to share a process id.
+    temporary = target.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
+    try:
+        yield temporary
+        _sync(temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync(target.parent)
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes | Callable[[Path], None]) -> None:
+    """Write ``path`` whole: its bytes, or a function that writes them at the path it is given."""
+    with whole_file(path) as temporary:
+        if callable(data):
+            data(temporary)
+        else:
+            temporary.write_bytes(data)
+
+
+def remove_leftovers(folder: str | os.PathLike[str]) -> int:
+    """Remove the temporary files that killed writers left in ``folder`` (not below it); return how many.
+
+    Only for a folder that nobody else is writing to.
+    """
+    leftovers = [entry for entry in Path(folder).iterdir() if entry.name.startswith(TEMPORARY) and not entry.is_dir()]
+    for entry in leftovers:
+        entry.unlink()
+    return len(leftovers)
+
+
+def sha256_of_file(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file's contents in hex, read in small pieces."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _sync(path: Path) -> None:
+    """Force a file, or the names in a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,39 @@
+"""Which games are wanted: each filter has its own reason and its own count."""
+
+from pipeline.config import Filter
+from pipeline.headers.rank import read_rank
+from pipeline.parse import Game
+from pipeline.reasons import Reason
+
+
+def unwanted(game: Game, plies: int, wanted: Filter) -> tuple[Reason, str] | None:
+    """Return the first filter that leaves a game out, with the value at fault; None where it is wanted.
+
+    ``plies``: moves of the game after it was cut at an illegal move.
+    """
+    if wanted.sizes != "any" and (game.rows, game.cols) not in wanted.sizes:
+        return Reason.SIZE_FILTERED, f"{game.rows}x{game.cols}"
+    if plies < wanted.min_moves:
+        return Reason.TOO_SHORT, f"{plies} moves"
+    if wanted.max_moves is not None and plies > wanted.max_moves:
+        return Reason.TOO_LONG, f"{plies} moves"
+    if wanted.handicap is not None and not wanted.handicap[0] <= game.handicap <= wanted.handicap[1]:
+        return Reason.HANDICAP_FILTERED, f"handicap {game.handicap}"
+    if wanted.komi is not None and (game.komi is None or not wanted.komi[0] <= game.komi <= wanted.komi[1]):
+        return Reason.KOMI_FILTERED, f"komi {'unknown' if game.komi is None else game.komi}"
+    if wanted.results is not None and game.result_kind not in wanted.results:
+        return Reason.RESULT_FILTERED, game.result_kind
+    if wanted.min_rank is not None:
+        lowest, _ = read_rank(wanted.min_rank)
+        for rank, text in ((game.black_rank, game.raw.get("BR")), (game.white_rank, game.raw.get("WR"))):
+            if rank is None or lowest is None or rank < lowest:
+                return Reason.RANK_FILTERED, f"rank {text or 'unknown'}"
+    for player in (game.black, game.white):
+        if player in wanted.players_exclude:
+            return Reason.PLAYER_FILTERED, player
+    if wanted.dates is not None:
+        first, last = wanted.dates
+        # A date known to the year or month counts by its first day.
+        if game.date is None or not first <= game.date.ljust(len(first), "0") or game.date[: len(last)] > last:
+            return Reason.DATE_FILTERED, game.date or "unknown"
+    return None

@@ -1,0 +1,31 @@
+"""SZ to a board."""
+
+import re
+import unicodedata
+
+from pipeline.config import MAX_SIDE
+from pipeline.reasons import Flag, Reason
+
+DEFAULT_SIDE = 19
+_SIZE = re.compile(r"\s*0*([0-9]+)\s*(?::\s*0*([0-9]+)\s*)?")
+
+
+def read_size(text: str | None) -> tuple[tuple[int, int] | Reason, frozenset[Flag]]:
+    """Rows and columns from the text of SZ: one number, or ``columns:rows``.
+
+    Absent or blank: 19x19 with SIZE_ASSUMED. ``Reason.BAD_SIZE`` where it is no size,
+    ``Reason.UNSUPPORTED_SIZE`` where a side is larger than 25.
+    """
+    plain = unicodedata.normalize("NFKC", (text or "")[:100])
+    if not plain.strip():
+        return (DEFAULT_SIDE, DEFAULT_SIDE), frozenset({Flag.SIZE_ASSUMED})
+    match = _SIZE.fullmatch(plain)
+    if match is None:
+        return Reason.BAD_SIZE, frozenset()
+    cols = int(match[1])
+    rows = int(match[2] or match[1])
+    if min(rows, cols) < 1:
+        return Reason.BAD_SIZE, frozenset()
+    if max(rows, cols) > MAX_SIDE:
+        return Reason.UNSUPPORTED_SIZE, frozenset()
+    return (rows, cols), frozenset()

@@ -1,0 +1,214 @@
+"""The nodes of a main line to moves and setup stones, as arrays.
+
+Follows the SGF standard (FF4, "Go-specific properties") and, where records break it, the ``[parse]``
+table of the configuration. Legality is not looked at here.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.config import Parse
+from pipeline.reasons import Flag, Reason
+
+OFF_BOARD = 65_535  # a move outside the board: replay refuses it at its ply
+MAX_MOVES = 65_535
+
+Node = dict[str, list[bytes]]  # property name -> its values as written; never an empty list
+
+_EMPTY, _BLACK, _WHITE = 0, 1, 2
+_MOVERS = {"B": _BLACK, "W": _WHITE}
+_SETUP = {"AB": _BLACK, "AW": _WHITE, "AE": _EMPTY}  # the order in which one node's stones are set
+_PLAYED = frozenset((*_MOVERS, *_SETUP, "PL"))
+_MAX_SETUP = 1_000_000  # stones set up in one record; a small hostile file could ask for any number
+_POINT = re.compile(rb"[A-Za-z]{2}")
+_TT_PASS_SIDE = 19  # [tt] is a pass on boards up to this side (FF3)
+_PLAYER = {b"B": _BLACK, b"b": _BLACK, b"1": _BLACK, b"W": _WHITE, b"w": _WHITE, b"2": _WHITE}
+
+
+class Fault(Exception):
+    """What makes a record unusable: reason, the value at fault, and the number of the move (from 1)."""
+
+    def __init__(self, reason: Reason, detail: str, move: int | None = None) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+        self.move = move
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Moves and setup stones of a main line; the arrays are those of ``parse.Game``."""
+
+    setup_plies: NDArray[np.uint16]
+    setup_points: NDArray[np.uint16]
+    setup_colours: NDArray[np.int8]
+    moves: NDArray[np.uint16]
+    colours: NDArray[np.int8]
+    flags: frozenset[Flag]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The line as far as it is read; ``setup`` maps ply to point to colour."""
+
+    rows: int
+    cols: int
+    moves: list[int] = field(default_factory=list)
+    colours: list[int] = field(default_factory=list)
+    setup: dict[int, dict[int, int]] = field(default_factory=dict)
+    stones_set: int = 0
+    player: int | None = None
+    flags: set[Flag] = field(default_factory=set)
+
+
+def read_line(nodes: Iterable[Node], rows: int, cols: int, parse: Parse) -> Line:
+    """Read the nodes in order, the root first.
+
+    Raises ``Fault`` with BAD_MOVE, BAD_SETUP, TWO_MOVES, MOVE_AND_SETUP, SETUP_AFTER_MOVE or
+    TOO_MANY_MOVES.
+    """
+    reading = _Reading(rows, cols)
+    points = _point_table(rows, cols)
+    for node in nodes:
+        if len(node) == 1:
+            # Nearly every node: one property, a move on the board.
+            ((name, values),) = node.items()
+            mover = _MOVERS.get(name)
+            if mover is not None and len(values) == 1:
+                _play(reading, mover, _move_point(values[0], points, reading))
+            elif name in _PLAYED and _stops(reading, node, points, parse):
+                break
+        elif not _PLAYED.isdisjoint(node) and _stops(reading, node, points, parse):
+            break
+        if parse.after_two_passes == "stop" and reading.moves[-2:] == [rows * cols] * 2:
+            break
+    return _line(reading)
+
+
+def _stops(reading: _Reading, node: Node, points: dict[bytes, int], parse: Parse) -> bool:
+    """Read a node of any shape; True if the line ends before it."""
+    moves = [(mover, value) for name in node if (mover := _MOVERS.get(name)) for value in node[name]]
+    started = bool(reading.moves)
+    has_setup = any(value.strip() for name in _SETUP for value in node.get(name, ()))
+    if has_setup and started:
+        if moves:
+            raise Fault(Reason.MOVE_AND_SETUP, _shown(node), len(reading.moves) + 1)
+        if parse.setup_after_root == "reject":
+            raise Fault(Reason.SETUP_AFTER_MOVE, _shown(node), len(reading.moves))
+        if parse.setup_after_root == "cut":
+            reading.flags.add(Flag.SETUP_CUT)
+            return True
+        reading.flags.add(Flag.SETUP_IN_MID_GAME)
+    if has_setup:
+        _set_up(reading, node)
+    if "PL" in node and not started:
+        reading.player = _PLAYER.get(node["PL"][0].strip()[:1])
+    if len(moves) > 1 and parse.two_moves == "reject":
+        raise Fault(Reason.TWO_MOVES, _shown(node), len(reading.moves) + 1)
+    area = reading.rows * reading.cols
+    for mover, value in moves:
+        _play(reading, mover, _move_point(value, points, reading))
+        if parse.after_two_passes == "stop" and reading.moves[-2:] == [area, area]:
+            return True
+    return False
+
+
+def _play(reading: _Reading, mover: int, point: int) -> None:
+    if len(reading.moves) == MAX_MOVES:
+        raise Fault(Reason.TOO_MANY_MOVES, f"more than {MAX_MOVES} moves", MAX_MOVES + 1)
+    reading.moves.append(point)
+    reading.colours.append(mover)
+
+
+@lru_cache(maxsize=32)
+def _point_table(rows: int, cols: int) -> dict[bytes, int]:
+    """The point of each value that is on the board, or a pass."""
+    table = {bytes((97 + col, 97 + row)): row * cols + col for row in range(rows) for col in range(cols)}
+    table[b""] = rows * cols
+    if max(rows, cols) <= _TT_PASS_SIDE:
+        table[b"tt"] = rows * cols
+    return table
+
+
+def _move_point(value: bytes, points: dict[bytes, int], reading: _Reading) -> int:
+    point = points.get(value)
+    if point is None:
+        stripped = value.strip()
+        point = points.get(stripped)
+        if point is None:
+            if not _POINT.fullmatch(stripped):
+                raise Fault(Reason.BAD_MOVE, _quoted(value), len(reading.moves) + 1)
+            return OFF_BOARD
+    return point
+
+
+def _set_up(reading: _Reading, node: Node) -> None:
+    """Add the stones of a node to those of its ply; what is set later wins."""
+    rows, cols = reading.rows, reading.cols
+    ply = len(reading.moves)
+    state = reading.setup.setdefault(ply, {})
+    masks: dict[int, bytearray] = {}
+    for name, colour in _SETUP.items():
+        mask = masks[colour] = bytearray(rows * cols)
+        for value in node.get(name, ()):
+            _mark(mask, value, rows, cols, name, ply)
+    touched = 0
+    for mask in masks.values():
+        touched += sum(mask)
+    before = len(state)
+    for colour, mask in masks.items():
+        state.update((point, colour) for point, set_here in enumerate(mask) if set_here)
+    if touched > sum(map(any, zip(*masks.values(), strict=True))):
+        reading.flags.add(Flag.SETUP_CONFLICT)
+    reading.stones_set += len(state) - before
+    if reading.stones_set > _MAX_SETUP:
+        raise Fault(Reason.BAD_SETUP, f"more than {_MAX_SETUP} setup stones", ply or None)
+
+
+def _mark(mask: bytearray, value: bytes, rows: int, cols: int, name: str, ply: int) -> None:
+    """Mark the point, or every point of the rectangle ``aa:cc``, that a value names; nothing for a blank one."""
+    corners = [corner.strip() for corner in value.split(b":", 2)]
+    if corners == [b""]:
+        return
+    if len(corners) > 2 or not all(map(_POINT.fullmatch, corners)):
+        raise Fault(Reason.BAD_SETUP, f"{name}{_quoted(value)}", ply + 1 if ply else None)
+    # Upper case letters lie beyond the 26th line and so off every board.
+    left, right = sorted((corners[0][0] - 97, corners[-1][0] - 97))
+    top, bottom = sorted((corners[0][1] - 97, corners[-1][1] - 97))
+    if min(left, top) < 0 or right >= cols or bottom >= rows:
+        raise Fault(Reason.BAD_SETUP, f"{name}{_quoted(value)} on {rows} rows, {cols} columns", ply + 1 if ply else None)
+    for row in range(top, bottom + 1):
+        mask[row * cols + left : row * cols + right + 1] = b"\1" * (right - left + 1)
+
+
+def _line(reading: _Reading) -> Line:
+    flags = reading.flags
+    colours = np.array(reading.colours, dtype=np.int8)
+    if (colours[1:] == colours[:-1]).any():
+        flags.add(Flag.COLOUR_TWICE)
+    if reading.player is not None and reading.colours and reading.colours[0] != reading.player:
+        flags.add(Flag.PLAYER_MISMATCH)
+    setup = reading.setup
+    states = list(setup.values())
+    return Line(
+        setup_plies=np.repeat(np.array(list(setup), dtype=np.uint16), [len(state) for state in states]),
+        setup_points=np.array([point for state in states for point in state], dtype=np.uint16),
+        setup_colours=np.array([colour for state in states for colour in state.values()], dtype=np.int8),
+        moves=np.array(reading.moves, dtype=np.uint16),
+        colours=colours,
+        flags=frozenset(flags),
+    )
+
+
+def _quoted(value: bytes) -> str:
+    return f"[{value[:60].decode('utf-8', 'replace')}]"
+
+
+def _shown(node: Node) -> str:
+    """The moves and setup of a node as they are written."""
+    return "".join(name + "".join(map(_quoted, node[name][:8])) for name in node if name in _PLAYED)

@@ -1,0 +1,71 @@
+"""Stones: where they are now and were in the turns before, by colour or by the side to move."""
+
+from functools import partial
+
+import numpy as np
+
+from pipeline.board import WHITE
+from pipeline.jit import kernel
+from pipeline.planes.group import Group, Plane
+
+
+@kernel
+def _draw_history(boards, first_step, second_step, second_start, relative, trace, positions, out, first):
+    """Draw the stones of ``boards`` boards: plane ``first + k * first_step`` for one side k turns ago,
+    ``first + second_start + k * second_step`` for the other. Boards before the start stay zero."""
+    for i in range(positions.shape[0]):
+        now = positions[i]
+        one = 1 if relative and trace.to_play[now] == WHITE else 0
+        for back in range(min(boards, now - trace.begin[now] + 1)):
+            here, there = first + back * first_step, first + second_start + back * second_step
+            for byte in range(out.shape[2]):
+                out[i, here, byte] = trace.stones[now - back, one, byte]
+                out[i, there, byte] = trace.stones[now - back, 1 - one, byte]
+
+
+@kernel
+def _draw_empty(trace, positions, out, first):
+    for i in range(positions.shape[0]):
+        now = positions[i]
+        for byte in range(out.shape[2]):
+            out[i, first, byte] = trace.mask[byte] & ~(trace.stones[now, 0, byte] | trace.stones[now, 1, byte])
+
+
+def _turn(back: int) -> str:
+    return "now" if back == 0 else "1 turn ago" if back == 1 else f"{back} turns ago"
+
+
+def _stone_planes(sides: tuple[str, str], boards: int, interleaved: bool, source: str) -> tuple[Plane, ...]:
+    perspective = "mover" if sides[0] == "own" else "absolute"
+    by_side = [
+        [Plane(f"{side}_{back}", f"{side} stones {_turn(back)}", perspective, source) for back in range(boards)]
+        for side in sides
+    ]
+    if interleaved:
+        return tuple(plane for pair in zip(*by_side, strict=True) for plane in pair)
+    return tuple(by_side[0] + by_side[1])
+
+
+def own_opp(boards: int, interleaved: bool, source: str) -> Group:
+    """Own and opp stones now and in the ``boards - 1`` turns before, alternating or one side after the other.
+
+    *own* is the side to move now, on all boards. A pass is a turn; boards before the start or before
+    the last setup are zero.
+    """
+    return _history_group(("own", "opp"), boards, interleaved, source)
+
+
+def black_white(boards: int, source: str) -> Group:
+    """Black stones now and in the turns before, then White's."""
+    return _history_group(("black", "white"), boards, False, source)
+
+
+def _history_group(sides: tuple[str, str], boards: int, interleaved: bool, source: str) -> Group:
+    step, second = (2, 1) if interleaved else (1, boards)
+    draw = partial(_draw_history, np.int64(boards), step, step, second, sides[0] == "own")
+    return Group(_stone_planes(sides, boards, interleaved, source), draw, history=boards - 1)
+
+
+def empty(source: str) -> Group:
+    """Empty points of the board."""
+    return Group((Plane("empty", "empty points", "absolute", source),), _draw_empty)

@@ -1,0 +1,228 @@
+"""The first stage: members -> records -> one part of the game table, each game checked for legality.
+
+A task reads one unit of the inputs and writes two files: the part (Parquet) and, last, a report
+(JSON), which marks the part as complete. Reports hold counts and what was left out, never games.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from pipeline.board import (
+    ILLEGAL_KO,
+    ILLEGAL_OCCUPIED,
+    ILLEGAL_OFF_BOARD,
+    ILLEGAL_SUICIDE,
+    ILLEGAL_SUPERKO,
+    LEGAL,
+)
+from pipeline.config import Config
+from pipeline.coordinates import point_name
+from pipeline.files import whole_file, write_whole
+from pipeline.filters import unwanted
+from pipeline.games import OFF_BOARD, Games
+from pipeline.parse import Game, Rejected, parse_member
+from pipeline.reasons import Flag, Reason, Status
+from pipeline.replay import ILLEGAL_SETUP, game_keys, replay
+from pipeline.rules import rule_set
+from pipeline.sources import Omitted, Unit, members
+from pipeline.table import table_of
+
+_FAULTS = {
+    ILLEGAL_OCCUPIED: Reason.OCCUPIED,
+    ILLEGAL_KO: Reason.KO,
+    ILLEGAL_SUICIDE: Reason.SUICIDE,
+    ILLEGAL_SUPERKO: Reason.SUPERKO,
+    ILLEGAL_OFF_BOARD: Reason.OFF_BOARD,
+    ILLEGAL_SETUP: Reason.ILLEGAL_SETUP,
+}
+_RECORDS_AT_ONCE = 2_000
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """Read ``unit`` under ``config`` into ``part`` + ".parquet" and ".json"."""
+
+    unit: Unit
+    config: Config
+    part: str
+
+
+def read_unit(task: ReadTask) -> dict[str, Any]:
+    """Run one task and return its report: members with records, and what was omitted.
+
+    Raises OSError where an input cannot be read or changed meanwhile, or the disk refuses.
+    """
+    with_records = 0
+    omitted: list[Omitted] = []
+    rows: list[Row] = []
+    batch: list[tuple[Row, Game | Rejected]] = []
+    for found in members(task.unit, task.config.input):
+        if isinstance(found, Omitted):
+            omitted.append(found)
+            continue
+        with_records += 1
+        records = parse_member(found.data, task.config.input, task.config.parse, task.config.rules)
+        batch += [({"source": found.source, "member": found.member}, record) for record in records]
+        if len(batch) >= _RECORDS_AT_ONCE:
+            rows += _rows(batch, task.config)
+            batch = []
+    rows += _rows(batch, task.config)
+    return _write_part(task, rows, with_records, omitted)
+
+
+def _write_part(task: ReadTask, rows: list[Row], with_records: int, omitted: list[Omitted]) -> dict[str, Any]:
+    """Write a part and, last, its report."""
+    with whole_file(f"{task.part}.parquet") as temporary:
+        pq.write_table(table_of(rows), temporary, compression="zstd")
+    report = {
+        "with_records": with_records,
+        "records": len(rows),
+        "omitted": [{**asdict(item), "reason": item.reason.value} for item in omitted],
+    }
+    write_whole(f"{task.part}.json", json.dumps(report).encode())
+    return report
+
+
+def finished_report(part: str) -> dict[str, Any] | None:
+    """Return the report of a part that is complete, None where it has to be made."""
+    try:
+        report: dict[str, Any] = json.loads(Path(f"{part}.json").read_bytes())
+        return report if pq.read_metadata(f"{part}.parquet").num_rows == report["records"] else None
+    except (OSError, ValueError, KeyError):  # pyarrow's errors are ValueErrors
+        return None
+
+
+def failed_part(task: ReadTask, detail: str) -> dict[str, Any]:
+    """Write the part of a unit whose reading ended its process: one reject a file; return its report."""
+    rows = [
+        _row({"source": file.source, "member": None}, Status.REJECTED, Reason.TASK_FAILED, detail)
+        | {"index": 0, "content": bytes.fromhex(file.sha256)[:16]}
+        for file in task.unit.files
+    ]
+    return _write_part(task, rows, len(rows), [])
+
+
+def _row(where: Row, status: Status, reason: Reason | None, detail: str | None) -> Row:
+    return {**where, "status": status.value, "reason": reason.value if reason else None, "detail": detail, "flags": []}
+
+
+def _rows(batch: list[tuple[Row, Game | Rejected]], config: Config) -> list[Row]:
+    """Return the table rows of a batch of records, the games replayed together."""
+    games = [record for _, record in batch if isinstance(record, Game)]
+    arrays = _arrays(games)
+    replayed = replay(arrays)
+    lengths = np.diff(arrays.move_start)
+    keep_prefix = config.rules.illegal == "keep-prefix"
+    plies = np.minimum(replayed.legal, lengths) if keep_prefix else lengths
+    sound = np.where((replayed.faults == LEGAL) | keep_prefix, plies, 0)
+    keys = game_keys(arrays, sound)
+    split_keys = game_keys(arrays, np.minimum(sound, config.split.plies))
+    rows, number = [], 0
+    for where, record in batch:
+        if isinstance(record, Rejected):
+            rows.append(_rejected_row(where, record))
+            continue
+        legal, fault = int(replayed.legal[number]), int(replayed.faults[number])
+        row = _game_row(where, record, legal, fault, config)
+        if row["status"] == Status.KEPT:
+            row |= {"game_key": int(keys[number]), "split_key": int(split_keys[number])}
+        rows.append(row)
+        number += 1
+    return rows
+
+
+def _arrays(games: list[Game]) -> Games:
+    """Return parsed games as arrays for the kernels."""
+    rules = [rule_set(game.rules) for game in games]
+
+    def joined(name: str, dtype: str) -> Any:
+        return np.concatenate([np.zeros(0, dtype), *(getattr(game, name) for game in games)])
+
+    return Games(
+        np.array([game.rows for game in games], dtype=np.uint8),
+        np.array([game.cols for game in games], dtype=np.uint8),
+        np.array([rule.ko_code for rule in rules], dtype=np.int8),
+        np.array([rule.suicide for rule in rules], dtype=np.bool_),
+        np.cumsum([0, *(len(game.moves) for game in games)], dtype=np.int64),
+        joined("moves", "uint16"),
+        joined("colours", "int8"),
+        np.cumsum([0, *(len(game.setup_plies) for game in games)], dtype=np.int64),
+        joined("setup_plies", "uint16"),
+        joined("setup_points", "uint16"),
+        joined("setup_colours", "int8"),
+    )
+
+
+def _rejected_row(where: Row, record: Rejected) -> Row:
+    return _row(where, Status.REJECTED, record.reason, record.detail) | {
+        "index": record.index,
+        "content": record.content,
+        "move": record.move,
+        "offset": record.offset,
+        "raw": list(record.raw.items()),
+    }
+
+
+def _game_row(where: Row, game: Game, legal: int, fault: int, config: Config) -> Row:
+    """Return the row of a parsed game: kept, rejected for an illegal move, or filtered."""
+    plies, flags = len(game.moves), list(game.flags)
+    reason, detail, move = None, None, None
+    if fault != LEGAL:
+        reason = _FAULTS[fault]
+        move = legal + 1 if reason is not Reason.ILLEGAL_SETUP or legal else None
+        detail = _describe_fault(game, legal, reason)
+    if fault != LEGAL and config.rules.illegal == "keep-prefix" and move is not None:
+        plies, reason = legal, None
+        flags = sorted([*flags, Flag.ILLEGAL_TAIL])
+    status = Status.REJECTED if reason else Status.KEPT
+    if status is Status.KEPT and (left_out := unwanted(game, plies, config.filter)):
+        status, (reason, detail) = Status.FILTERED, left_out
+    return _row(where, status, reason, detail) | {
+        "index": game.index,
+        "content": game.content,
+        "move": move,
+        "flags": [flag.value for flag in flags],
+        "plies": plies,
+        "board_rows": game.rows,
+        "board_cols": game.cols,
+        "setup_plies": game.setup_plies,
+        "setup_points": game.setup_points,
+        "setup_colours": game.setup_colours,
+        "moves": game.moves,
+        "colours": game.colours,
+        "komi": game.komi,
+        "rules": game.rules,
+        "handicap": game.handicap,
+        "winner": game.winner,
+        "margin": game.margin,
+        "result_kind": game.result_kind,
+        "black_rank": game.black_rank,
+        "white_rank": game.white_rank,
+        "date": game.date,
+        "black": game.black,
+        "white": game.white,
+        "raw": list(game.raw.items()),
+    }
+
+
+def _describe_fault(game: Game, legal: int, reason: Reason) -> str:
+    """Say which move is at fault, and why."""
+    if reason is Reason.ILLEGAL_SETUP:
+        return f"setup before move {legal + 1}: {reason.meaning}"
+    move = int(game.moves[legal])
+    where = "off the board" if move == OFF_BOARD else point_name(move, game.rows, game.cols)
+    return f"move {legal + 1} ({'BW'[game.colours[legal] - 1]} {where}): {reason.meaning}"
+
+
+def omitted_of(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return all members left out, in the byte order of their paths."""
+    items = [item for report in reports for item in report["omitted"]]
+    return sorted(items, key=lambda item: (item["source"].encode(), (item["member"] or "").encode(), item["reason"]))

@@ -1,0 +1,383 @@
+"""Replay of whole games: legality under each record's rules, position keys, game keys, board traces.
+
+Kernels take many games of one board size; the functions below them group games by size. A *position*
+is the board before one move, so that positions are numbered as the moves of ``Games`` are.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline import symmetry
+from pipeline.board import (
+    CHAIN,
+    COLOUR,
+    EMPTY,
+    ILLEGAL_OFF_BOARD,
+    ILLEGAL_SUPERKO,
+    KO,
+    LEGAL,
+    LIBERTIES,
+    REMOVED,
+    WHITE,
+    clear,
+    legality,
+    new_board,
+    play,
+    play_pass,
+    rebuild,
+    set_colour,
+    spot_of,
+)
+from pipeline.games import Games
+from pipeline.jit import kernel
+from pipeline.rules import KO_POSITIONAL, KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT
+from pipeline.words import Words, mix, seed_word
+from pipeline.zobrist import HISTORY_RING, LANES, STORED, position_key, toggle, word_table
+
+ILLEGAL_SETUP = 6
+
+_GAME_FAMILIES = np.array([seed_word("game choosing"), seed_word("game stored")], dtype=np.uint64)
+
+
+@kernel
+def apply_setup(board, games, game, cursor, ply):
+    """Set up all stones of ``ply``, from entry ``cursor`` on.
+
+    Returns (cursor, changed, legal): the next entry, whether there was any, and whether every chain
+    has a liberty.
+    """
+    end = games.setup_start[game + 1]
+    if cursor >= end or games.setup_plies[cursor] != ply:
+        return cursor, False, True
+    while cursor < end and games.setup_plies[cursor] == ply:
+        set_colour(board, spot_of(board, np.int64(games.setup_points[cursor])), games.setup_colours[cursor])
+        cursor += 1
+    return cursor, True, rebuild(board)
+
+
+@kernel
+def _stone_keys(board, table, keys):
+    """Set ``keys`` to the words of the stones on the board."""
+    keys[:] = np.uint64(0)
+    spots = (table.shape[0] - 2) // 3
+    for spot in range(spots):
+        colour = np.int64(board.points[COLOUR + spot])
+        if colour == 1 or colour == 2:
+            toggle(keys, table, colour * spots + spot)
+
+
+@kernel
+def _toggle_move(board, table, keys, spot, colour, captured):
+    """Bring ``keys`` up to date after ``play`` returned ``captured``."""
+    spots = (table.shape[0] - 2) // 3
+    toggle(keys, table, colour * spots + spot)
+    removed_colour = 3 - colour if captured > 0 else colour
+    for i in range(abs(captured)):
+        toggle(keys, table, removed_colour * spots + np.int64(board.points[REMOVED + i]))
+
+
+@kernel
+def _superko_word(keys, table, ko_rule, mover, era):
+    """Return what superko compares after a move: the stones, and who is to move where the rule says so.
+
+    Boards of different eras are never equal: a new era forgets the old ones without clearing a table.
+    """
+    word = keys[STORED] ^ mix(np.uint64(era))
+    if ko_rule == KO_SITUATIONAL and mover != WHITE:
+        word ^= table[table.shape[0] - 1, STORED]
+    return mix(word) | np.uint64(1)  # 0 marks a free place in ``seen``
+
+
+@kernel
+def _remember(seen, word):
+    """Add a word to an open-addressed set; return whether it was there before."""
+    mask = np.uint64(seen.shape[0] - 1)
+    place = (word >> np.uint64(1)) & mask
+    while seen[place] != 0:
+        if seen[place] == word:
+            return True
+        place = (place + np.uint64(1)) & mask
+    seen[place] = word
+    return False
+
+
+@kernel
+def _replay_games(games, order, board, table, symmetries, history, scratch, seen, legal, faults, turns, keys):
+    """Replay games of one size; see ``replay``.
+
+    ``scratch`` uint64[HISTORY_RING + 2, LANES]; ``seen`` uint64[a power of two, at least four times
+    the moves of the longest game].
+    """
+    ring, stones, work = scratch[:HISTORY_RING], scratch[HISTORY_RING], scratch[HISTORY_RING + 1]
+    rows, cols = np.int64(games.rows[order[0]]), np.int64(games.cols[order[0]])
+    area = rows * cols
+    for game in order:
+        clear(board, rows, cols)
+        stones[:] = np.uint64(0)
+        first, last = games.move_start[game], games.move_start[game + 1]
+        ko_rule = games.ko_rule[game]
+        length = 4  # at most two boards for each ply: after its setup stones and after its move
+        while ko_rule != KO_SIMPLE and length < 4 * (last - first):
+            length *= 2
+        boards = seen[:length]
+        boards[:] = np.uint64(0)
+        cursor = games.setup_start[game]
+        begin, era, fault, ply = 0, 0, LEGAL, 0
+        for ply in range(last - first + 1):
+            cursor, changed, sound = apply_setup(board, games, game, cursor, ply)
+            if not sound:
+                fault = ILLEGAL_SETUP
+                break
+            if changed:
+                begin = ply
+                _stone_keys(board, table, stones)
+            if ply == begin and ko_rule != KO_SIMPLE and first + ply < last:
+                # The side to move after "the move before" is the side that moves now.
+                era += 1
+                _remember(boards, _superko_word(stones, table, ko_rule, 3 - games.colours[first + ply], era))
+            if first + ply == last:
+                break
+            for lane in range(LANES):
+                ring[ply % HISTORY_RING, lane] = stones[lane]
+            move, colour = np.int64(games.moves[first + ply]), np.int64(games.colours[first + ply])
+            ko, earlier = np.int64(board.points[KO]), min(history, ply - begin)
+            turn, key = position_key(ring, ply, earlier, colour, ko, table, symmetries, work)
+            turns[first + ply], keys[first + ply] = turn, key
+            if move == area:
+                play_pass(board, None)
+                if ko_rule == KO_SPIGHT:
+                    era += 1
+                if ko_rule != KO_SIMPLE:
+                    _remember(boards, _superko_word(stones, table, ko_rule, colour, era))
+                continue
+            if move > area:
+                fault = ILLEGAL_OFF_BOARD
+                break
+            spot = spot_of(board, move)
+            fault = legality(board, spot, colour, games.suicide[game])
+            if fault != LEGAL:
+                break
+            captured = play(board, spot, colour, None)
+            _toggle_move(board, table, stones, spot, colour, captured)
+            if ko_rule != KO_SIMPLE and _remember(boards, _superko_word(stones, table, ko_rule, colour, era)):
+                fault = ILLEGAL_SUPERKO
+                break
+        legal[game] = ply
+        faults[game] = fault
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What ``replay`` found.
+
+    ``legal`` int64[G]: moves before the first fault (all of them where there is none);
+    ``faults`` int8[G]: LEGAL, ``board.ILLEGAL_*`` or ILLEGAL_SETUP; per position ``turns`` uint8 (the
+    canonical symmetry) and ``keys`` uint64, valid up to the fault.
+    """
+
+    legal: NDArray[np.int64]
+    faults: NDArray[np.int8]
+    turns: NDArray[np.uint8]
+    keys: Words
+
+
+def _set_length(games: Games) -> int:
+    """Return the places an open-addressed set of all positions of any of the games needs."""
+    longest = int(np.diff(games.move_start).max(initial=0))
+    return 1 << (4 * longest + 3).bit_length()
+
+
+def replay(games: Games, history: int = 0) -> Replayed:
+    """Replay every game under its own rules; ``history``: earlier boards that belong to a key (0-15).
+
+    Boards before the last setup are no part of a key. Superko compares 64-bit keys of the stones.
+    """
+    if not 0 <= history < HISTORY_RING:
+        raise ValueError(f"a key holds at most {HISTORY_RING - 1} earlier boards, not {history}")
+    replayed = Replayed(
+        np.zeros(games.count, dtype=np.int64),
+        np.zeros(games.count, dtype=np.int8),
+        np.zeros(len(games.moves), dtype=np.uint8),
+        np.zeros(len(games.moves), dtype=np.uint64),
+    )
+    for (rows, cols), order in games.by_size().items():
+        _replay_games(
+            games,
+            order,
+            new_board(rows, cols),
+            word_table(rows, cols),
+            symmetry.count(rows, cols),
+            history,
+            np.zeros((HISTORY_RING + 2, LANES), dtype=np.uint64),
+            np.zeros(_set_length(games), dtype=np.uint64),
+            replayed.legal,
+            replayed.faults,
+            replayed.turns,
+            replayed.keys,
+        )
+    return replayed
+
+
+@kernel
+def _game_word(games, game, plies, start, images):
+    """Return a word over the size, the setup and the first ``plies`` moves, points turned by ``images``."""
+    rows, cols = np.uint64(games.rows[game]), np.uint64(games.cols[game])
+    word = mix(mix(start ^ rows) ^ cols)
+    first, cursor = games.move_start[game], games.setup_start[game]
+    for ply in range(plies + 1):
+        setup = np.uint64(0)
+        while cursor < games.setup_start[game + 1] and games.setup_plies[cursor] == ply:
+            point, colour = images[games.setup_points[cursor]], np.uint64(games.setup_colours[cursor])
+            # A sum, since the order of setup stones means nothing; clearing the bare board neither.
+            if ply > 0 or colour != 0:
+                setup += mix(start + (np.uint64(point) << np.uint64(2)) + colour)
+            cursor += 1
+        if setup != 0:
+            word = mix(word ^ setup)
+        if ply < plies:
+            move, colour = np.int64(games.moves[first + ply]), np.uint64(games.colours[first + ply])
+            word = mix(word ^ ((np.uint64(images[move]) << np.uint64(2)) + colour))
+    return word
+
+
+@kernel
+def _game_keys(games, order, plies, images, families, keys):
+    for game in order:
+        chosen, best = 0, np.uint64(0)
+        for turn in range(images.shape[0]):
+            word = _game_word(games, game, plies[game], families[0], images[turn])
+            if turn == 0 or word < best:
+                chosen, best = turn, word
+        keys[game] = _game_word(games, game, plies[game], families[1], images[chosen])
+
+
+def game_keys(games: Games, plies: NDArray[np.int64]) -> Words:
+    """Return uint64[G]: a key of size, setup and the first ``plies[g]`` moves, equal for all images.
+
+    Setup stones of one ply count as a set. Setup after the last counted move counts as well.
+    """
+    keys: Words = np.zeros(games.count, dtype=np.uint64)
+    for (rows, cols), order in games.by_size().items():
+        turns = range(symmetry.count(rows, cols))
+        images = np.full((len(turns), rows * cols + 1), rows * cols, dtype=np.int32)
+        for turn in turns:
+            images[turn, :-1] = symmetry.destinations(rows, cols, cols, turn).ravel()
+        _game_keys(games, order, plies, images, _GAME_FAMILIES, keys)
+    return keys
+
+
+class Trace(NamedTuple):
+    """Boards of consecutive positions of games of one size, for the plane kernels.
+
+    For T positions, the board being the one before the move: ``stones`` uint8[T, 2, B]: packed frame
+    planes of the black and of the white stones, B = ceil(frame area / 8); ``begin`` int64[T]: the
+    first position of the game, or after its last setup; ``ko`` int32[T]: frame index of the ko
+    point, -1 none; ``to_play`` int8[T]; ``liberties`` uint8[T, frame area]: of the chain on each
+    point, at most 255, 0 where empty (no rows where no plane asked for them); ``mask`` uint8[B]: the points of the board.
+    """
+
+    stones: NDArray[np.uint8]
+    begin: NDArray[np.int64]
+    ko: NDArray[np.int32]
+    to_play: NDArray[np.int8]
+    liberties: NDArray[np.uint8]
+    mask: NDArray[np.uint8]
+
+
+@kernel
+def _flip_bit(plane, index):
+    plane[index >> 3] ^= np.uint8(0x80 >> (index & 7))
+
+
+@kernel
+def _pack_stones(board, frame_of, stones):
+    """Set ``stones`` to the packed planes of both colours."""
+    stones[:] = np.uint8(0)
+    for spot in range(frame_of.shape[0]):
+        colour = board.points[COLOUR + spot]
+        if colour == 1 or colour == 2:
+            _flip_bit(stones[colour - 1], frame_of[spot])
+
+
+@kernel
+def _trace_liberties(board, frame_of, liberties):
+    liberties[:] = np.uint8(0)
+    for spot in range(frame_of.shape[0]):
+        colour = board.points[COLOUR + spot]
+        if colour == 1 or colour == 2:
+            liberties[frame_of[spot]] = min(np.int64(board.points[LIBERTIES + board.points[CHAIN + spot]]), 255)
+
+
+@kernel
+def _trace_games(games, order, plies, board, frame_of, stones, trace):
+    """Fill ``trace`` with all positions of the games in ``order``, one game after the other."""
+    rows, cols = np.int64(games.rows[order[0]]), np.int64(games.cols[order[0]])
+    at = 0
+    for game in order:
+        clear(board, rows, cols)
+        stones[:] = np.uint8(0)
+        first, cursor, begin = games.move_start[game], games.setup_start[game], at
+        for ply in range(plies[game]):
+            cursor, changed, _sound = apply_setup(board, games, game, cursor, ply)
+            if changed:
+                begin = at
+                _pack_stones(board, frame_of, stones)
+            move, colour = np.int64(games.moves[first + ply]), np.int64(games.colours[first + ply])
+            ko = np.int64(board.points[KO])
+            for byte in range(stones.shape[1]):
+                trace.stones[at, 0, byte] = stones[0, byte]
+                trace.stones[at, 1, byte] = stones[1, byte]
+            trace.begin[at] = begin
+            trace.ko[at] = frame_of[ko] if ko != EMPTY else -1
+            trace.to_play[at] = colour
+            if trace.liberties.shape[0] > 0:
+                _trace_liberties(board, frame_of, trace.liberties[at])
+            at += 1
+            if move == rows * cols:
+                play_pass(board, None)
+                continue
+            spot = spot_of(board, move)
+            captured = play(board, spot, colour, None)
+            _flip_bit(stones[colour - 1], frame_of[spot])
+            removed_colour = 3 - colour if captured > 0 else colour
+            for i in range(abs(captured)):
+                _flip_bit(stones[removed_colour - 1], frame_of[np.int64(board.points[REMOVED + i])])
+    return at
+
+
+def frame_table(rows: int, cols: int, frame_cols: int) -> NDArray[np.int32]:
+    """Return int32[spots]: the frame index of each spot of a rows x cols board (0 off the board)."""
+    table = np.zeros((rows + 2) * (cols + 1) + 1, dtype=np.int32)
+    for row in range(rows):
+        first = (row + 1) * (cols + 1) + 1
+        table[first : first + cols] = np.arange(row * frame_cols, row * frame_cols + cols)
+    return table
+
+
+def trace(
+    games: Games,
+    order: NDArray[np.int64],
+    plies: NDArray[np.int64],
+    frame: tuple[int, int],
+    liberties: bool = False,
+) -> Trace:
+    """Trace the games in ``order`` (one size, legal throughout) over their first ``plies[g]`` positions."""
+    rows, cols = int(games.rows[order[0]]), int(games.cols[order[0]])
+    area = frame[0] * frame[1]
+    total = int(plies[order].sum())
+    on_board = np.zeros(frame, dtype=np.uint8)
+    on_board[:rows, :cols] = 1
+    traced = Trace(
+        np.empty((total, 2, (area + 7) // 8), dtype=np.uint8),
+        np.empty(total, dtype=np.int64),
+        np.empty(total, dtype=np.int32),
+        np.empty(total, dtype=np.int8),
+        np.empty((total if liberties else 0, area), dtype=np.uint8),
+        np.packbits(on_board),
+    )
+    stones = np.zeros(traced.stones.shape[1:], dtype=np.uint8)
+    _trace_games(games, order, plies, new_board(rows, cols), frame_table(rows, cols, frame[1]), stones, traced)
+    return traced

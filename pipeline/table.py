@@ -1,0 +1,96 @@
+"""The game table: one row per record seen, as ``games.parquet`` holds it, and its way into the kernels.
+
+A data set can be rebuilt from this table alone: it keeps the size, setup, moves and header texts of
+every record that could be parsed, whatever became of it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.games import Games
+from pipeline.rules import rule_set
+
+SCHEMA = pa.schema(
+    [
+        ("game", pa.uint64()),
+        ("source", pa.string()),
+        ("member", pa.string()),
+        ("index", pa.int32()),
+        ("content", pa.binary()),
+        ("status", pa.string()),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+        ("duplicate_of", pa.uint64()),
+        ("move", pa.int32()),
+        ("offset", pa.int64()),
+        ("flags", pa.list_(pa.string())),
+        ("split", pa.string()),
+        ("rows", pa.uint32()),
+        ("plies", pa.uint16()),
+        ("board_rows", pa.uint8()),
+        ("board_cols", pa.uint8()),
+        ("setup_plies", pa.list_(pa.uint16())),
+        ("setup_points", pa.list_(pa.uint16())),
+        ("setup_colours", pa.list_(pa.int8())),
+        ("moves", pa.list_(pa.uint16())),
+        ("colours", pa.list_(pa.int8())),
+        ("komi", pa.float32()),
+        ("rules", pa.string()),
+        ("handicap", pa.int16()),
+        ("winner", pa.string()),
+        ("margin", pa.float32()),
+        ("result_kind", pa.string()),
+        ("black_rank", pa.int8()),
+        ("white_rank", pa.int8()),
+        ("date", pa.string()),
+        ("black", pa.string()),
+        ("white", pa.string()),
+        ("raw", pa.map_(pa.string(), pa.string())),
+    ]
+)
+
+# Decided once all records are known; the read stage leaves them null.
+DECIDED_LATER = ("game", "duplicate_of", "split", "rows")
+# What the read stage adds for these decisions, not part of the published table.
+KEYS = pa.schema([("game_key", pa.uint64()), ("split_key", pa.uint64())])
+PART_SCHEMA = pa.schema([*SCHEMA, *KEYS])
+
+
+def table_of(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    """Return a part of the game table; columns that a row leaves out are null."""
+    return pa.Table.from_pylist(list(rows), schema=PART_SCHEMA)
+
+
+def _values(table: pa.Table, name: str) -> Any:
+    """Return a list column as (values, offsets from 0 on), without copying a single-chunk table."""
+    column = table.column(name).combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    return column.flatten().to_numpy(zero_copy_only=False), offsets - offsets[0]
+
+
+def games_of(table: pa.Table) -> Games:
+    """Return the games of a table whose rows all have a size, moves and rules."""
+    moves, move_start = _values(table, "moves")
+    colours, _ = _values(table, "colours")
+    setup_plies, setup_start = _values(table, "setup_plies")
+    setup_points, _ = _values(table, "setup_points")
+    setup_colours, _ = _values(table, "setup_colours")
+    rules = [rule_set(name) for name in table.column("rules").to_pylist()]
+    return Games(
+        table.column("board_rows").to_numpy().astype(np.uint8),
+        table.column("board_cols").to_numpy().astype(np.uint8),
+        np.array([rule.ko_code for rule in rules], dtype=np.int8),
+        np.array([rule.suicide for rule in rules], dtype=np.bool_),
+        move_start,
+        moves.astype(np.uint16),
+        colours.astype(np.int8),
+        setup_start,
+        setup_plies.astype(np.uint16),
+        setup_points.astype(np.uint16),
+        setup_colours.astype(np.int8),
+    )

@@ -1,0 +1,31 @@
+"""What all tests share."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The same examples on every run, none kept on disk; a first call that compiles a kernel is not too slow.
+settings.register_profile("goplanes", derandomize=True, database=None, deadline=None)
+settings.load_profile("goplanes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker ``full`` known."""
+    config.addinivalue_line("markers", "full: the whole of a test of which a part always runs; only with -m full")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests marked ``full`` out unless they are asked for."""
+    if "full" not in config.getoption("markexpr"):
+        left_out = [item for item in items if "full" in item.keywords]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if "full" not in item.keywords]
+
+
+@pytest.fixture(autouse=True)
+def _wrapping_words() -> Iterator[None]:
+    """Let uint64 wrap without a warning where kernels run as plain Python (NUMBA_DISABLE_JIT=1)."""
+    with np.errstate(over="ignore"):
+        yield

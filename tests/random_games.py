@@ -1,0 +1,116 @@
+"""Games for tests: written as lists, made at random, turned, and put into ``Games``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+from slow_board import Point, SlowBoard, Stones
+
+from pipeline import symmetry
+from pipeline.games import OFF_BOARD, Games
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One game: moves are (point, colour), a pass is None; setup stones (ply, point, colour)."""
+
+    rows: int
+    cols: int
+    moves: tuple[tuple[Point | None, int], ...]
+    setup: tuple[tuple[int, Point, int], ...] = ()
+    ko_rule: int = 0
+    suicide: bool = True
+
+
+def turned(line: Line, turn: int) -> Line:
+    """Return the image of a game under a symmetry."""
+
+    def image(point: Point) -> Point:
+        return symmetry.image_point(*point, line.rows, line.cols, turn)
+
+    return replace(
+        line,
+        rows=line.cols if turn & 4 else line.rows,
+        cols=line.rows if turn & 4 else line.cols,
+        moves=tuple((point if point is None else image(point), colour) for point, colour in line.moves),
+        setup=tuple((ply, image(point), colour) for ply, point, colour in line.setup),
+    )
+
+
+def games_of(lines: Sequence[Line]) -> Games:
+    """Return ``lines`` as arrays; a point outside the board becomes OFF_BOARD."""
+
+    def number(line: Line, point: Point | None) -> int:
+        if point is None:
+            return line.rows * line.cols
+        row, col = point
+        return row * line.cols + col if 0 <= row < line.rows and 0 <= col < line.cols else OFF_BOARD
+
+    moves = [(number(line, point), colour) for line in lines for point, colour in line.moves]
+    setup = [(ply, number(line, point), colour) for line in lines for ply, point, colour in line.setup]
+    return Games(
+        rows=np.array([line.rows for line in lines], dtype=np.uint8),
+        cols=np.array([line.cols for line in lines], dtype=np.uint8),
+        ko_rule=np.array([line.ko_rule for line in lines], dtype=np.int8),
+        suicide=np.array([line.suicide for line in lines], dtype=np.bool_),
+        move_start=np.cumsum([0] + [len(line.moves) for line in lines], dtype=np.int64),
+        moves=np.array([move for move, _ in moves], dtype=np.uint16),
+        colours=np.array([colour for _, colour in moves], dtype=np.int8),
+        setup_start=np.cumsum([0] + [len(line.setup) for line in lines], dtype=np.int64),
+        setup_plies=np.array([ply for ply, _, _ in setup], dtype=np.uint16),
+        setup_points=np.array([point for _, point, _ in setup], dtype=np.uint16),
+        setup_colours=np.array([colour for _, _, colour in setup], dtype=np.int8),
+    )
+
+
+def random_line(rng: Random, rows: int, cols: int, length: int, passes: float = 0.05, turns: bool = False) -> Line:
+    """Return a random game, legal under simple ko with suicide; ``turns``: either colour may move."""
+    board = SlowBoard(rows, cols)
+    moves: list[tuple[Point | None, int]] = []
+    colour = 1
+    for _ in range(length):
+        points = board.empty_points()
+        rng.shuffle(points)
+        point = next((point for point in points if board.fault(point, colour, True) is None), None)
+        if point is None or rng.random() < passes:
+            moves.append((None, colour))
+            board.play_pass()
+        else:
+            moves.append((point, colour))
+            board.play(point, colour)
+        colour = rng.choice((1, 2)) if turns else 3 - colour
+    return Line(rows, cols, tuple(moves))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a key may depend on: the boards of a position, its own last; ``None`` for no ko."""
+
+    boards: tuple[Stones, ...]
+    ko: Point | None
+    to_play: int
+
+
+def positions(line: Line, history: int = 0) -> list[Seen]:
+    """Return the position before each move of a legal game, with ``history`` earlier boards.
+
+    Missing boards are empty ones; setup stones begin a new history.
+    """
+    board = SlowBoard(line.rows, line.cols)
+    nothing: Stones = frozenset()
+    boards: list[Stones] = []
+    seen: list[Seen] = []
+    for ply, (point, colour) in enumerate(line.moves):
+        changes = [(place, paint) for when, place, paint in line.setup if when == ply]
+        if changes:
+            assert board.setup(changes)
+            boards.clear()
+        boards.append(board.frozen())
+        last = [nothing] * (history + 1) + boards
+        seen.append(Seen(tuple(last[len(last) - history - 1 :]), board.ko, colour))
+        if point is None:
+            board.play_pass()
+        else:
+            board.play(point, colour)
+    return seen
