@@ -17,42 +17,44 @@ _MASKS = np.array([0x0000FFFF, 0x00FF00FF, 0x0F0F0F0F, 0x33333333, 0x55555555], 
 
 
 @kernel
-def _load_lines(plane, cols, frame_cols, rows, lines):
-    """Read the board's lines: column c of line r is bit 31 - c of ``lines[r]``."""
+def _load_lines(plane, rows, cols, frame_cols, lines):
+    """Read the board's lines: column c of line r is bit 31 - c of ``lines[r]``; lines below are 0."""
     keep = np.uint32(0xFFFFFFFF) << np.uint32(32 - cols)
+    window, have, byte = np.uint64(0), 0, 0
     for row in range(rows):
-        start = row * frame_cols
-        byte, shift = start >> 3, start & 7
-        window = np.uint64(0)
-        for i in range(5):
-            window <<= np.uint64(8)
-            if byte + i < plane.shape[0]:
-                window |= np.uint64(plane[byte + i])
-        lines[row] = np.uint32(window >> np.uint64(8 - shift)) & keep
+        while have < frame_cols:
+            window = (window << np.uint64(8)) | np.uint64(plane[byte])
+            have += 8
+            byte += 1
+        have -= frame_cols
+        lines[row] = np.uint32((window >> np.uint64(have)) << np.uint64(32 - frame_cols)) & keep
+    lines[rows:] = np.uint32(0)
 
 
 @kernel
 def _store_lines(lines, rows, frame_cols, plane):
-    """Write lines read by ``_load_lines`` into a zeroed plane."""
+    """Write lines as ``_load_lines`` reads them into a zeroed plane."""
+    window, have, byte = np.uint64(0), 0, 0
     for row in range(rows):
-        start = row * frame_cols
-        byte, shift = start >> 3, start & 7
-        window = np.uint64(lines[row]) << np.uint64(8 - shift)
-        for i in range(5):
-            part = np.uint8((window >> np.uint64(32 - 8 * i)) & np.uint64(0xFF))
-            if part != 0:
-                plane[byte + i] |= part
+        window = (window << np.uint64(frame_cols)) | np.uint64(lines[row] >> np.uint32(32 - frame_cols))
+        have += frame_cols
+        while have >= 8:
+            have -= 8
+            plane[byte] = np.uint8((window >> np.uint64(have)) & np.uint64(0xFF))
+            byte += 1
+    if have > 0:
+        plane[byte] = np.uint8((window << np.uint64(8 - have)) & np.uint64(0xFF))
 
 
 @kernel
 def _reverse_columns(lines, rows, cols):
+    """Flip each line: reverse all 32 bits by exchanging ever smaller halves, then move back to the left."""
     for row in range(rows):
-        line, image = lines[row], np.uint32(0)
-        for _ in range(cols):
-            # The leftmost column leaves first and so ends rightmost.
-            image = (image >> np.uint32(1)) | (line & np.uint32(0x80000000))
-            line <<= np.uint32(1)
-        lines[row] = image
+        line = lines[row]
+        for step in range(5):
+            shift, mask = np.uint32(16 >> step), _MASKS[step]
+            line = ((line >> shift) & mask) | ((line & mask) << shift)
+        lines[row] = line << np.uint32(32 - cols)
 
 
 @kernel
@@ -79,8 +81,7 @@ def _turn_planes(planes, rows, cols, frame_cols, turns, lines, out):
                     out[i, plane, byte] = planes[i, plane, byte]
             continue
         for plane in range(planes.shape[1]):
-            _load_lines(planes[i, plane], width, frame_cols, height, lines)
-            lines[height:] = np.uint32(0)
+            _load_lines(planes[i, plane], height, width, frame_cols, lines)
             if turn & 1:
                 for row in range(height // 2):
                     lines[row], lines[height - 1 - row] = lines[height - 1 - row], lines[row]

@@ -69,7 +69,7 @@ def index_block(task: IndexTask) -> dict[str, int]:
     games = games_of(table)
     replayed = replay(games, history_of(task.config, find_scheme(task.config.encode.scheme)))
     plies = table.column("plies").to_numpy().astype(np.int64)
-    rows = np.repeat(np.arange(games.count), plies)
+    rows = np.repeat(np.arange(games.number), plies)
     ply = np.arange(len(rows)) - np.repeat(np.cumsum(plies) - plies, plies)
     sample = task.config.sample
     wanted = sample_positions(table.column("game").to_numpy()[rows], ply, sample.per_game, sample.plies, sample.seed)

@@ -293,7 +293,7 @@ def play(board, spot, colour, journal):
     points = board.points
     stride = np.int64(points[STRIDE])
     _put(points, COLOUR + spot, colour, journal)
-    chain, empties, captures = NO_SPOT, 0, 0
+    chain, empties, captures = np.int64(NO_SPOT), 0, 0
     for step in (-stride, -1, 1, stride):
         there = points[COLOUR + spot + step]
         if there == EMPTY:

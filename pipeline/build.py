@@ -5,7 +5,6 @@ not done again, so that the same command goes on after a kill. ``dataset.json`` 
 """
 
 import os
-import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from pipeline.config import Config, ConfigError
 from pipeline.decide import Decided, decide_games, decide_positions, published_table, whole_table, write_blocks
 from pipeline.dedup import PARTS
 from pipeline.encode import Scheme, find_scheme
-from pipeline.executors import WorkerDied, run_tasks
+from pipeline.executors import WorkerDied, Workers
 from pipeline.files import sha256_of_file, whole_file, write_whole
 from pipeline.headers.rank import read_rank
 from pipeline.jit import KERNEL_VERSION
@@ -70,7 +69,7 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
         raise ConfigError("no input: name files or folders with --input, or in input.paths")
     folder = WorkFolder(output_path(config))
     with progress.stage("find", 0, "files"):
-        files, omitted = find_inputs(config.input)
+        files, omitted = find_inputs(config.input, str(folder.path))
     if folder.is_foreign():
         raise FolderMismatch(f"{folder.path} holds files that are no data set: choose another --output folder")
     with folder.locked():
@@ -81,7 +80,9 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
         folder.claim(config.published(), fingerprint, files)
         if (folder.path / manifests.NAME).exists():
             return Built(folder.path, _finished(folder), {})
-        return _Run(config, scheme, layout, folder, files, omitted, progress).run(fingerprint)
+        count = os.cpu_count() or 1 if config.run.workers is None else config.run.workers
+        with Workers(count) as workers:
+            return _Run(config, scheme, layout, folder, files, omitted, progress, workers).run(fingerprint)
 
 
 def check_config(config: Config) -> tuple[Scheme, Layout]:
@@ -139,7 +140,7 @@ def _finished(folder: WorkFolder) -> Manifest:
         path = folder.path / shard.path
         if not path.is_file() or path.stat().st_size != shard.bytes:
             raise BuildError(f"{path}: missing or cut short; build again with --overwrite")
-    shutil.rmtree(folder.work, ignore_errors=True)
+    folder.clear_work()
     return manifest
 
 
@@ -155,10 +156,11 @@ class _Run:
         files: list[InputFile],
         omitted: list[Omitted],
         progress: Progress,
+        workers: Workers,
     ) -> None:
         self.config, self.scheme, self.layout = config, scheme, layout
-        self.folder, self.files, self.omitted, self.progress = folder, files, omitted, progress
-        self.workers = os.cpu_count() or 1 if config.run.workers is None else config.run.workers
+        self.folder, self.files, self.omitted = folder, files, omitted
+        self.progress, self.workers = progress, workers
 
     def run(self, fingerprint: str) -> Built:
         """Run all stages and publish."""
@@ -175,7 +177,7 @@ class _Run:
         shards = self._encode(games, rows, decided)
         with self.progress.stage("publish", 0, "files"):
             manifest = self._publish(fingerprint, table, reports, seen, decided, shards)
-        shutil.rmtree(self.folder.work, ignore_errors=True)
+        self.folder.clear_work()
         return Built(self.folder.path, manifest, self.progress.seconds)
 
     def _run_stage(
@@ -184,19 +186,21 @@ class _Run:
         function: Callable[[Task], Any],
         tasks: Sequence[Task],
         finished: Callable[[Task], Any | None],
-        size: Callable[[Any], int],
+        weights: Sequence[int],
         unit: str,
     ) -> list[Any]:
-        """Run the tasks that have no whole output yet; return the reports of all, in the order of tasks."""
+        """Run the tasks that have no whole output yet; return the reports of all, in the order of tasks.
+
+        ``weights``: what each task adds to the progress, in ``unit``.
+        """
         reports = [finished(task) for task in tasks]
         todo = [number for number, report in enumerate(reports) if report is None]
         if len(todo) < len(tasks):
             self.progress.line(f"{name}: {len(tasks) - len(todo)} of {len(tasks)} tasks were done before")
-        with self.progress.stage(name, len(tasks), unit) as advance:
-            advance(len(tasks) - len(todo))
-            for number, report in run_tasks(function, [tasks[number] for number in todo], self.workers):
+        with self.progress.stage(name, sum(weights[number] for number in todo), unit) as advance:
+            for number, report in self.workers.run(function, [tasks[number] for number in todo]):
                 reports[todo[number]] = report
-                advance(1)
+                advance(weights[todo[number]])
         return reports
 
     def _read(self) -> tuple[list[str], list[dict[str, Any]]]:
@@ -207,7 +211,7 @@ class _Run:
             for number, unit in enumerate(self._units())
         ]
         reports = self._run_stage(
-            "read", read_unit, tasks, lambda task: finished_report(task.part), lambda report: report["records"], "tasks"
+            "read", read_unit, tasks, lambda task: finished_report(task.part), [1] * len(tasks), "tasks"
         )
         for number, report in enumerate(reports):
             if isinstance(report, WorkerDied):
@@ -229,7 +233,7 @@ class _Run:
     def _index(self, games: list[str]) -> dict[str, int]:
         """Key the positions of every block; return how many were seen and sampled out."""
         tasks = [IndexTask(path, path.replace("games-", "keys-"), self.config) for path in games]
-        reports = self._run_stage("index", index_block, tasks, lambda task: None, lambda report: report["seen"], "blocks")
+        reports = self._run_stage("index", index_block, tasks, lambda task: None, [1] * len(tasks), "blocks")
         _refuse_dead(reports, [task.games for task in tasks])
         return {name: sum(report[name] for report in reports) for name in ("seen", "sampled_out")}
 
@@ -249,7 +253,7 @@ class _Run:
             )
             for game, row, plans in zip(games, rows, decided.plans, strict=True)
         ]
-        reports = self._run_stage("encode", encode_block, tasks, finished_encoding, lambda report: 1, "blocks")
+        reports = self._run_stage("encode", encode_block, tasks, finished_encoding, decided.rows, "rows")
         _refuse_dead(reports, [task.games for task in tasks])
         shards = [shard for report in reports for shard in report["shards"]]
         return sorted(shards, key=lambda shard: (PARTS.index(shard["split"]), shard["path"]))

@@ -7,13 +7,24 @@ frozen; ``fingerprint`` covers exactly the keys that decide what the published r
 import difflib
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 MAX_SIDE = 25
 ANY_FRAME = (MAX_SIDE, MAX_SIDE)
@@ -29,7 +40,7 @@ def _byte_count(value: object) -> object:
     if not isinstance(value, str):
         return value
     digits = value.strip().rstrip("BKMGIbkmgi ")
-    unit = value.strip()[len(digits):].strip().upper()
+    unit = value.strip()[len(digits) :].strip().upper()
     try:
         return int(float(digits) * _UNITS[unit])
     except (KeyError, ValueError, OverflowError):
@@ -39,22 +50,60 @@ def _byte_count(value: object) -> object:
 Bytes = Annotated[int, BeforeValidator(_byte_count), Field(ge=1)]
 
 
-def _board_size(value: object) -> object:
-    """Read a board size: ``19``, ``"9x13"`` (rows x columns)."""
+def _board_size(value: object) -> tuple[int, int]:
+    """Read a board size: ``19``, ``"9x13"`` or ``[9, 13]`` (rows x columns)."""
     if isinstance(value, int) and not isinstance(value, bool):
         rows = cols = value
     elif isinstance(value, str) and value.lower().count("x") == 1 and value.lower().replace("x", "").isdecimal():
         rows, cols = (int(side) for side in value.lower().split("x"))
-    elif isinstance(value, (list, tuple)) and len(value) == 2:
-        return tuple(value)
+    elif isinstance(value, (list, tuple)) and len(value) == 2 and all(type(side) is int for side in value):
+        rows, cols = value
     else:
-        raise ValueError(f"not a board size: {value!r} (write 19, or \"9x13\" for 9 rows and 13 columns)")
+        raise ValueError(f'not a board size: {value!r} (write 19, or "9x13" for 9 rows and 13 columns)')
     if not (1 <= rows <= MAX_SIDE and 1 <= cols <= MAX_SIDE):
         raise ValueError(f"a board side must be 1 to {MAX_SIDE}, not {value!r}")
     return rows, cols
 
 
-Size = Annotated[tuple[int, int], BeforeValidator(_board_size)]
+def _board_sizes(value: object) -> object:
+    """Read a list of board sizes, or "any"."""
+    if value == "any":
+        return value
+    if not isinstance(value, (list, tuple)) or not value:
+        raise ValueError('write a list of board sizes, [19] or [9, "9x13"], or "any"')
+    return tuple(map(_board_size, value))
+
+
+Sizes = Annotated[tuple[tuple[int, int], ...] | Literal["any"], BeforeValidator(_board_sizes)]
+
+
+def _in_order(span: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Refuse a range that is empty because its ends are exchanged."""
+    if span[0] > span[1]:
+        raise ValueError(f"nothing lies between {span[0]} and {span[1]}: write the smaller one first")
+    return span
+
+
+def _dates_in_order(span: tuple[str, str]) -> tuple[str, str]:
+    """Refuse an empty range of dates; ["2016-03", "2016"] is from March to December."""
+    if span[0][: len(span[1])] > span[1]:
+        raise ValueError(f"nothing lies between {span[0]} and {span[1]}: write the earlier one first")
+    return span
+
+
+def _date(value: str) -> str:
+    """Check a date that may lack the day, or the month and the day."""
+    if not re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", value):
+        raise ValueError(f"not a date: {value!r} (write 2016-03-09, 2016-03 or 2016)")
+    return value
+
+
+Span = Annotated[tuple[int, int], AfterValidator(_in_order)]
+KomiSpan = Annotated[tuple[float, float], AfterValidator(_in_order)]
+Dates = Annotated[
+    tuple[Annotated[str, AfterValidator(_date)], Annotated[str, AfterValidator(_date)]],
+    AfterValidator(_dates_in_order),
+]
 
 
 class _Table(BaseModel):
@@ -98,11 +147,26 @@ class RuleTable(_Table):
     komi: float = 7.5
 
 
+def _rules_kind(value: object) -> str | None:
+    return "rules-name" if isinstance(value, str) else "rules-table" if isinstance(value, (dict, RuleTable)) else None
+
+
+# With the kind decided first, a wrong table is not also reported as a wrong name.
+RulesChoice = Annotated[
+    Annotated[str, Tag("rules-name")] | Annotated[RuleTable, Tag("rules-table")],
+    Discriminator(
+        _rules_kind,
+        custom_error_type="rules",
+        custom_error_message="write the name of a rule set, or a table of single rules",
+    ),
+]
+
+
 class Rules(_Table):
     """Which rules a record was played under."""
 
-    default: str | RuleTable = Field("chinese", description="rules of a record whose RU is missing or unknown")
-    force: str | RuleTable | None = Field(None, description="one rule set for every record, whatever its RU")
+    default: RulesChoice = Field("chinese", description="rules of a record whose RU is missing or unknown")
+    force: RulesChoice | None = Field(None, description="one rule set for every record, whatever its RU")
     komi_default: float | None = Field(None, description="komi of a record that states none (unset: unknown)")
     illegal: Literal["drop", "keep-prefix"] = Field("drop", description="a game with an illegal move")
 
@@ -110,15 +174,15 @@ class Rules(_Table):
 class Filter(_Table):
     """Which games are wanted; the rest are counted by reason."""
 
-    sizes: tuple[Size, ...] | Literal["any"] = Field(((19, 19),), description='board sizes: 19, "9x13", or "any"')
+    sizes: Sizes = Field(((19, 19),), description='board sizes: 19, "9x13", or "any"')
     min_moves: int = Field(1, ge=0, description="fewest moves")
     max_moves: int | None = Field(None, ge=1, description="most moves")
-    handicap: tuple[int, int] | None = Field(None, description="smallest and largest handicap, [0, 0] for even games")
-    komi: tuple[float, float] | None = Field(None, description="smallest and largest komi")
+    handicap: Span | None = Field(None, description="smallest and largest handicap, [0, 0] for even games")
+    komi: KomiSpan | None = Field(None, description="smallest and largest komi")
     results: tuple[str, ...] | None = Field(None, description="kinds of result: score, resign, time, forfeit, ...")
     min_rank: str | None = Field(None, description='lowest rank of both players: "5k", "1d", "1p"')
     players_exclude: tuple[str, ...] = Field((), description="players whose games are left out")
-    dates: tuple[str, str] | None = Field(None, description='first and last date: ["2010-01-01", "2019-12-31"]')
+    dates: Dates | None = Field(None, description='first and last date: ["2010-01-01", "2019-12-31"]')
 
 
 class Dedup(_Table):
@@ -151,7 +215,7 @@ class Sample(_Table):
     """Which positions of a game become rows."""
 
     per_game: int | None = Field(None, ge=1, description="at most this many positions of a game")
-    plies: tuple[int, int] | None = Field(None, description="first and last ply, both included")
+    plies: Span | None = Field(None, description="first and last ply, both included")
     seed: int = Field(0, ge=0, lt=2**63, description="another seed, another sample")
 
 
@@ -273,13 +337,15 @@ def make_config(tables: Mapping[str, Any], origin: str) -> Config:
     try:
         return Config.model_validate(dict(tables))
     except ValidationError as error:
-        lines = [_explain(problem["loc"], problem["type"], problem["msg"], problem["input"]) for problem in error.errors()]
+        lines = [
+            _explain(problem["loc"], problem["type"], problem["msg"], problem["input"]) for problem in error.errors()
+        ]
         raise ConfigError("\n".join(f"{origin}: {line}" for line in dict.fromkeys(lines))) from None
 
 
 def _explain(where: tuple[int | str, ...], kind: str, message: str, value: object) -> str:
     """Say in one line what is wrong with a key, and which key may have been meant."""
-    key = ".".join(str(part) for part in where if not str(part).startswith(("function-", "tuple[", "literal[")))
+    key = ".".join(str(part) for part in where if not str(part).startswith(("function-", "rules-")))
     if kind != "extra_forbidden":
         return f"{key} = {value!r}: {message.removeprefix('Value error, ')}"
     known = _known_keys(where[:-1])

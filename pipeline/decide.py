@@ -112,9 +112,11 @@ def write_blocks(table: pa.Table, config: Config, folder: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The fate of all positions: the shards of each block, the counts, and the rows stored of each game id."""
+    """The fate of all positions: the shards and the number of rows of each block, images counted; the
+    positions stored, merged and overlapping; and the rows of each game id."""
 
     plans: list[tuple[ShardPlan, ...]]
+    rows: list[int]
     stored: int
     merged: int
     overlap: int
@@ -157,7 +159,7 @@ def decide_positions(games: Sequence[str], keys: Sequence[str], rows: Sequence[s
     unique, inverse = np.unique(ids[kept], return_inverse=True)
     totals = np.bincount(inverse, weights=_joined(images, np.int64), minlength=len(unique)).astype(np.int64)
     return Decided(
-        plans, stored, fate.merged, fate.overlap, dict(zip(unique.tolist(), totals.tolist(), strict=True))
+        plans, [int(count.sum()) for count in images], stored, fate.merged, fate.overlap, dict(zip(unique.tolist(), totals.tolist(), strict=True))
     )
 
 

@@ -44,7 +44,8 @@ class Outcomes:
 
 def _differ(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return where both values are known and not the same."""
-    return ~np.isnan(one) & ~np.isnan(other) & (one != other)
+    different: NDArray[np.bool_] = ~np.isnan(one) & ~np.isnan(other) & (one != other)
+    return different
 
 
 def dedup_games(keys: Words, outcomes: Outcomes) -> tuple[NDArray[np.int8], NDArray[np.int64]]:

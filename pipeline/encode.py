@@ -132,13 +132,13 @@ def encode(
     Rows must come in the order of games; the games' moves must be legal up to the last ply asked for.
     """
     out = np.zeros((len(row_games), len(scheme.planes), plane_bytes(frame)), dtype=np.uint8)
-    plies = np.zeros(games.count, dtype=np.int64)
+    plies = np.zeros(games.number, dtype=np.int64)
     np.maximum.at(plies, row_games, row_plies + 1)
     for first, last in _chunks(games, row_games):
         chunk = row_games[first:last]
         order = chunk[np.flatnonzero(np.diff(chunk, prepend=-1))]
         traced = trace(games, order, plies, frame, scheme.liberties)
-        start_of = np.zeros(games.count, dtype=np.int64)
+        start_of = np.zeros(games.number, dtype=np.int64)
         start_of[order] = np.cumsum(plies[order]) - plies[order]
         positions = start_of[chunk] + row_plies[first:last]
         for group, plane in zip(scheme.groups, _first_planes(scheme), strict=True):

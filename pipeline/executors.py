@@ -9,8 +9,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from multiprocessing.connection import wait as wait_for_sentinels
 from typing import Any, TypeVar
 
@@ -44,63 +43,77 @@ def local_pool(workers: int) -> Executor:
     return ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
 
 
-def run_tasks(
-    function: Callable[[Task], Result], tasks: Sequence[Task], workers: int
-) -> Iterator[tuple[int, Result | WorkerDied]]:
-    """Yield (number of the task, its result) as tasks end; a WorkerDied in place of the result of a
-    task that ends its worker even when run alone.
+class Workers:
+    """Workers that stay for all stages of a build; a broken pool is replaced by a new one.
 
-    ``workers`` 0 runs the tasks here, one after the other. An exception of a task is raised here.
+    ``count`` 0 runs every task in this process, one after the other.
     """
-    if workers == 0:
-        for number, task in enumerate(tasks):
-            yield number, function(task)
-        return
-    waiting = list(range(len(tasks)))[::-1]
-    while waiting:
-        suspects: list[int] = []
-        yield from _run_until_broken(function, tasks, workers, waiting, suspects)
-        for number in suspects:
-            yield number, _run_alone(function, tasks[number])
 
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool: Executor | None = None
 
-def _run_until_broken(
-    function: Callable[[Task], Result], tasks: Sequence[Task], workers: int, waiting: list[int], suspects: list[int]
-) -> Iterator[tuple[int, Result]]:
-    """Run ``waiting`` (last first) on a pool until all have ended or the pool broke.
+    def __enter__(self) -> "Workers":
+        return self
 
-    Leaves the tasks that were handed to a broken pool in ``suspects``.
-    """
-    pool = local_pool(min(workers, len(waiting)))
-    running: dict[Future[Result], int] = {}
-    try:
-        while (waiting or running) and not suspects:
-            while waiting and len(running) < _QUEUED * workers:
-                running[pool.submit(function, tasks[waiting[-1]])] = waiting[-1]
-                waiting.pop()
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._close(wait=kind is not KeyboardInterrupt)
+
+    def run(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[tuple[int, Result | WorkerDied]]:
+        """Yield (number of the task, its result) as tasks end; a WorkerDied in place of the result of a
+        task that ends its worker even when run alone.
+
+        An exception of a task is raised here.
+        """
+        if self._count == 0:
+            for number, task in enumerate(tasks):
+                yield number, function(task)
+            return
+        waiting = list(range(len(tasks)))[::-1]
+        while waiting:
+            suspects: list[int] = []
+            yield from self._run_until_broken(function, tasks, waiting, suspects)
+            for number in suspects:
+                yield number, self._run_alone(function, tasks[number])
+
+    def _run_until_broken(
+        self, function: Callable[[Task], Result], tasks: Sequence[Task], waiting: list[int], suspects: list[int]
+    ) -> Iterator[tuple[int, Result]]:
+        """Run ``waiting`` (last first) until all have ended or the pool broke.
+
+        Leaves the tasks that were handed to a broken pool in ``suspects``.
+        """
+        pool = self._pool = self._pool or local_pool(self._count)
+        running: dict[Future[Result], int] = {}
+        broken = False
+        while (waiting or running) and not broken:
+            try:
+                while waiting and len(running) < _QUEUED * self._count:
+                    running[pool.submit(function, tasks[waiting[-1]])] = waiting[-1]
+                    waiting.pop()
+            except BrokenExecutor:
+                broken = True  # the task that could not be handed over is still in ``waiting``
+            done, _ = wait(running, return_when=FIRST_COMPLETED) if running else (set(), set())
             for future in done:
-                number = running.pop(future)
                 try:
                     result = future.result()
-                except BrokenProcessPool:
-                    suspects.append(number)
+                except BrokenExecutor:
+                    broken = True
                 else:
-                    yield number, result
-    except BrokenProcessPool:
-        pass  # the pool broke while a task was being handed over: it is still in ``waiting``
-    except KeyboardInterrupt:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-    suspects.extend(sorted(running.values()))
+                    yield running.pop(future), result
+        if broken:
+            suspects.extend(sorted(running.values()))
+            self._close(wait=True)
 
+    def _run_alone(self, function: Callable[[Task], Result], task: Task) -> Any:
+        """Run one suspect in a worker of its own."""
+        with local_pool(1) as pool:
+            try:
+                return pool.submit(function, task).result()
+            except BrokenExecutor:
+                return WorkerDied("its worker process ended before it had a result")
 
-def _run_alone(function: Callable[[Task], Result], task: Task) -> Any:
-    """Run one suspect in a worker of its own."""
-    with local_pool(1) as pool:
-        try:
-            return pool.submit(function, task).result()
-        except BrokenProcessPool:
-            return WorkerDied("its worker process ended before it had a result")
+    def _close(self, wait: bool) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=wait, cancel_futures=True)
+            self._pool = None

@@ -34,6 +34,7 @@ def unwanted(game: Game, plies: int, wanted: Filter) -> tuple[Reason, str] | Non
     if wanted.dates is not None:
         first, last = wanted.dates
         # A date known to the year or month counts by its first day.
-        if game.date is None or not first <= game.date.ljust(len(first), "0") or game.date[: len(last)] > last:
+        day = None if game.date is None else f"{game.date}-01-01"[:10]
+        if day is None or day < first or day[: len(last)] > last:
             return Reason.DATE_FILTERED, game.date or "unknown"
     return None

@@ -14,7 +14,8 @@ class Games(NamedTuple):
     ``rows``, ``cols`` uint8[G]; ``ko_rule`` int8[G] (``rules.KO_*``); ``suicide`` bool[G];
     ``move_start``, ``setup_start`` int64[G + 1]; ``moves`` uint16 (row * cols + col, pass = area);
     ``colours`` int8; ``setup_plies`` uint16 (moves before it), ``setup_points`` uint16,
-    ``setup_colours`` int8 (EMPTY, BLACK, WHITE), in the order of plies.
+    ``setup_colours`` int8 (EMPTY, BLACK, WHITE), in the order of plies. Kernels trust that colours are
+    colours and that setup points lie on the board (``parse`` and ``table`` see to it).
     """
 
     rows: NDArray[np.uint8]
@@ -30,8 +31,8 @@ class Games(NamedTuple):
     setup_colours: NDArray[np.int8]
 
     @property
-    def count(self) -> int:
-        """Number of games."""
+    def number(self) -> int:
+        """How many games there are."""
         return len(self.rows)
 
     def by_size(self) -> dict[tuple[int, int], NDArray[np.int64]]:

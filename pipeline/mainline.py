@@ -26,6 +26,7 @@ _SETUP = {"AB": _BLACK, "AW": _WHITE, "AE": _EMPTY}  # the order in which one no
 _PLAYED = frozenset((*_MOVERS, *_SETUP, "PL"))
 _MAX_SETUP = 1_000_000  # stones set up in one record; a small hostile file could ask for any number
 _POINT = re.compile(rb"[A-Za-z]{2}")
+_A = ord("a")
 _TT_PASS_SIDE = 19  # [tt] is a pass on boards up to this side (FF3)
 _PLAYER = {b"B": _BLACK, b"b": _BLACK, b"1": _BLACK, b"W": _WHITE, b"w": _WHITE, b"2": _WHITE}
 
@@ -54,14 +55,13 @@ class Line:
 
 @dataclass(slots=True)
 class _Reading:
-    """The line as far as it is read; ``setup`` maps ply to point to colour."""
+    """The line as far as it is read; ``setup``: ply to points, a byte each, colour + 1 where set."""
 
     rows: int
     cols: int
     moves: list[int] = field(default_factory=list)
     colours: list[int] = field(default_factory=list)
-    setup: dict[int, dict[int, int]] = field(default_factory=dict)
-    stones_set: int = 0
+    setup: dict[int, int] = field(default_factory=dict)
     player: int | None = None
     flags: set[Flag] = field(default_factory=set)
 
@@ -99,7 +99,7 @@ def _stops(reading: _Reading, node: Node, points: dict[bytes, int], parse: Parse
         if moves:
             raise Fault(Reason.MOVE_AND_SETUP, _shown(node), len(reading.moves) + 1)
         if parse.setup_after_root == "reject":
-            raise Fault(Reason.SETUP_AFTER_MOVE, _shown(node), len(reading.moves))
+            raise Fault(Reason.SETUP_AFTER_MOVE, _shown(node), len(reading.moves))  # the move before it
         if parse.setup_after_root == "cut":
             reading.flags.add(Flag.SETUP_CUT)
             return True
@@ -128,7 +128,7 @@ def _play(reading: _Reading, mover: int, point: int) -> None:
 @lru_cache(maxsize=32)
 def _point_table(rows: int, cols: int) -> dict[bytes, int]:
     """The point of each value that is on the board, or a pass."""
-    table = {bytes((97 + col, 97 + row)): row * cols + col for row in range(rows) for col in range(cols)}
+    table = {bytes((_A + col, _A + row)): row * cols + col for row in range(rows) for col in range(cols)}
     table[b""] = rows * cols
     if max(rows, cols) <= _TT_PASS_SIDE:
         table[b"tt"] = rows * cols
@@ -148,42 +148,44 @@ def _move_point(value: bytes, points: dict[bytes, int], reading: _Reading) -> in
 
 
 def _set_up(reading: _Reading, node: Node) -> None:
-    """Add the stones of a node to those of its ply; what is set later wins."""
-    rows, cols = reading.rows, reading.cols
+    """Add the stones of a node to those of its ply; what is set later wins.
+
+    Sets of points are integers with a byte a point, so that a node costs no more than its text even
+    where every one sets up the whole board.
+    """
     ply = len(reading.moves)
-    state = reading.setup.setdefault(ply, {})
-    masks: dict[int, bytearray] = {}
-    for name, colour in _SETUP.items():
-        mask = masks[colour] = bytearray(rows * cols)
-        for value in node.get(name, ()):
-            _mark(mask, value, rows, cols, name, ply)
+    state = reading.setup.get(ply, 0)
     touched = 0
-    for mask in masks.values():
-        touched += sum(mask)
-    before = len(state)
-    for colour, mask in masks.items():
-        state.update((point, colour) for point, set_here in enumerate(mask) if set_here)
-    if touched > sum(map(any, zip(*masks.values(), strict=True))):
-        reading.flags.add(Flag.SETUP_CONFLICT)
-    reading.stones_set += len(state) - before
-    if reading.stones_set > _MAX_SETUP:
-        raise Fault(Reason.BAD_SETUP, f"more than {_MAX_SETUP} setup stones", ply or None)
+    for name, colour in _SETUP.items():
+        if name in node:
+            mask = _mask(name, node[name], reading)
+            if mask & touched:
+                reading.flags.add(Flag.SETUP_CONFLICT)
+            touched |= mask
+            state = state & ~(mask * 0xFF) | mask * (colour + 1)
+    reading.setup[ply] = state
 
 
-def _mark(mask: bytearray, value: bytes, rows: int, cols: int, name: str, ply: int) -> None:
-    """Mark the point, or every point of the rectangle ``aa:cc``, that a value names; nothing for a blank one."""
-    corners = [corner.strip() for corner in value.split(b":", 2)]
-    if corners == [b""]:
-        return
-    if len(corners) > 2 or not all(map(_POINT.fullmatch, corners)):
-        raise Fault(Reason.BAD_SETUP, f"{name}{_quoted(value)}", ply + 1 if ply else None)
-    # Upper case letters lie beyond the 26th line and so off every board.
-    left, right = sorted((corners[0][0] - 97, corners[-1][0] - 97))
-    top, bottom = sorted((corners[0][1] - 97, corners[-1][1] - 97))
-    if min(left, top) < 0 or right >= cols or bottom >= rows:
-        raise Fault(Reason.BAD_SETUP, f"{name}{_quoted(value)} on {rows} rows, {cols} columns", ply + 1 if ply else None)
-    for row in range(top, bottom + 1):
-        mask[row * cols + left : row * cols + right + 1] = b"\1" * (right - left + 1)
+def _mask(name: str, values: list[bytes], reading: _Reading) -> int:
+    """The points of a setup property, byte ``point`` (from the low end) 1: single ones and rectangles ``aa:cc``."""
+    rows, cols = reading.rows, reading.cols
+    mask = 0
+    for value in values:
+        corners = [corner.strip() for corner in value.split(b":", 2)]
+        if corners == [b""]:
+            continue
+        if len(corners) > 2 or not all(map(_POINT.fullmatch, corners)):
+            raise Fault(Reason.BAD_SETUP, name + _quoted(value), len(reading.moves) or None)
+        left, right = sorted((corners[0][0] - _A, corners[-1][0] - _A))
+        top, bottom = sorted((corners[0][1] - _A, corners[-1][1] - _A))
+        # Upper case letters are the lines after the 26th; as numbers here they are negative.
+        if min(left, top) < 0 or right >= cols or bottom >= rows:
+            detail = f"{name}{_quoted(value)} on a board of {cols} columns and {rows} rows"
+            raise Fault(Reason.BAD_SETUP, detail, len(reading.moves) or None)
+        line = int.from_bytes(b"\1" * (right - left + 1), "little")
+        starts = int.from_bytes((b"\1" + bytes(cols - 1)) * (bottom - top + 1), "little")
+        mask |= (line * starts) << 8 * (top * cols + left)
+    return mask
 
 
 def _line(reading: _Reading) -> Line:
@@ -193,12 +195,16 @@ def _line(reading: _Reading) -> Line:
         flags.add(Flag.COLOUR_TWICE)
     if reading.player is not None and reading.colours and reading.colours[0] != reading.player:
         flags.add(Flag.PLAYER_MISMATCH)
-    setup = reading.setup
-    states = list(setup.values())
+    area = reading.rows * reading.cols
+    states = b"".join(state.to_bytes(area, "little") for state in reading.setup.values())
+    table = np.frombuffer(states, dtype=np.uint8).reshape(-1, area)
+    if np.count_nonzero(table) > _MAX_SETUP:
+        raise Fault(Reason.BAD_SETUP, f"more than {_MAX_SETUP} setup stones")
+    nodes, points = np.nonzero(table)
     return Line(
-        setup_plies=np.repeat(np.array(list(setup), dtype=np.uint16), [len(state) for state in states]),
-        setup_points=np.array([point for state in states for point in state], dtype=np.uint16),
-        setup_colours=np.array([colour for state in states for colour in state.values()], dtype=np.int8),
+        setup_plies=np.array(list(reading.setup), dtype=np.uint16)[nodes],
+        setup_points=points.astype(np.uint16),
+        setup_colours=table[nodes, points].astype(np.int8) - np.int8(1),
         moves=np.array(reading.moves, dtype=np.uint16),
         colours=colours,
         flags=frozenset(flags),

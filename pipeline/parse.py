@@ -29,10 +29,9 @@ from pipeline.text import decode
 MAX_TEXT = 500  # characters kept of a header text
 _MAX_DETAIL = 200
 
-_HEADERS = frozenset(
-    ("AP", "BR", "CA", "DT", "EV", "FF", "GM", "GN", "HA", "KM", "OT", "PB", "PC", "PW", "RE", "RO", "RU", "SO", "SZ")
-    + ("TM", "WR")
-)
+_SETTINGS = ("AP", "CA", "FF", "GM", "SZ")
+_FACTS = ("BR", "DT", "EV", "GN", "HA", "KM", "OT", "PB", "PC", "PW", "RE", "RO", "RU", "SO", "TM", "WR")
+_HEADERS = frozenset((*_SETTINGS, *_FACTS))
 _ROOT_TEXTS = frozenset(("C", "PL"))  # kept from the root; below it they are no headers
 _START = re.compile(rb"\(\s*;")
 # After a broken tree only a node that opens like a root begins a game: any other is a variation of it.
@@ -43,9 +42,12 @@ _ODD_TEXT = re.compile(rb"[\\\n\r\t\f\v]")
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _MAX_BROKEN = 1_000  # broken trees in a row before the rest of a file is given up
 _LEAST_RECORD = 64  # bytes: a file may hold this many records beyond the first thousand
-_MAX_READING = 8  # times its size that a file with broken trees is read
-_MAX_DELIMITERS = 4_000_000  # a file with more is so dense that one tree could fill the memory:
-_MAX_DENSE_TREE = 4 * 2**20  # bytes of one tree in it
+_MAX_READING = 4  # times its size that a file with broken trees is read
+# A token takes some 70 bytes, a node 300, an escape 130 while it is matched: in a file with more than
+# two million bytes that may end a token, a tree is read for three million bytes and no further.
+_TOKEN_ENDS = b"(;)[\\ \n\r\t\f\v"
+_MAX_TOKEN_ENDS = 2_000_000
+_MAX_DENSE_TREE = 3_000_000
 
 Token = tuple[str, bytes]  # sgfmill's: "I" property name, "V" value, "D" one of ( ; )
 
@@ -120,7 +122,8 @@ def parse_member(data: bytes, input: Input, parse: Parse, rules: Rules) -> list[
     broken = reading = 0
     for start, end, tokens, closed in _trees(sgf):
         content = _digest(sgf[start:end])
-        record = _record(len(records), content, start, tokens, closed, flags, parse, rules)
+        broken_off = None if closed else _break(sgf, end)
+        record = _record(len(records), content, start, tokens, broken_off, flags, parse, rules)
         records.append(record)
         reading += end - start
         broken = broken + 1 if isinstance(record, Rejected) and record.reason is Reason.BAD_SYNTAX else 0
@@ -136,7 +139,7 @@ def parse_member(data: bytes, input: Input, parse: Parse, rules: Rules) -> list[
 
 def _trees(sgf: bytes) -> Iterator[tuple[int, int, list[Token], bool]]:
     """The game trees of a file: start, end, tokens, and whether the tree is closed where it ends."""
-    dense = sum(map(sgf.count, (b"(", b";", b")", b"["))) > _MAX_DELIMITERS
+    dense = len(sgf) - len(sgf.translate(None, _TOKEN_ENDS)) > _MAX_TOKEN_ENDS
     match = _START.search(sgf)
     while match is not None:
         start = match.start()
@@ -157,15 +160,15 @@ def _record(
     content: bytes,
     start: int,
     tokens: list[Token],
-    closed: bool,
+    broken_off: str | None,
     flags: frozenset[Flag],
     parse: Parse,
     rules: Rules,
 ) -> Game | Rejected:
     raw: dict[str, str] = {}
     try:
-        if not closed:
-            raise Fault(Reason.BAD_SYNTAX, f"the game tree breaks off after {len(tokens)} tokens")
+        if broken_off is not None:
+            raise Fault(Reason.BAD_SYNTAX, broken_off)
         nodes = _main_line(_longest(tokens) if parse.branch == "longest" else tokens)
         below = _headers(nodes, raw)
         return _game(index, content, nodes, raw, flags | below, parse, rules)
@@ -289,9 +292,8 @@ def _game(
     black_rank, black_flags = read_rank(raw.get("BR"))
     white_rank, white_flags = read_rank(raw.get("WR"))
     date, date_flags = read_date(raw.get("DT"))
-    flags = flags.union(
-        size_flags, line.flags, komi_flags, rules_flags, handicap_flags, result_flags, black_flags, white_flags, date_flags
-    )
+    flags = flags.union(size_flags, line.flags, komi_flags, rules_flags, handicap_flags, result_flags)
+    flags = flags.union(black_flags, white_flags, date_flags)
     return Game(
         index=index,
         content=content,
@@ -327,6 +329,14 @@ def _check_game_value(gm: str | None) -> frozenset[Flag]:
     if int(gm) != 1:
         raise Fault(Reason.NOT_GO, f"GM[{gm}]")
     return frozenset()
+
+
+def _break(sgf: bytes, end: int) -> str:
+    """Why a tree that is not closed stops at a byte."""
+    excerpt = sgf[end : end + 40].lstrip()
+    if not excerpt:
+        return f"the game tree is not closed where the file ends, at byte {end}"
+    return f"the game tree breaks off at byte {end}: {excerpt.decode('utf-8', 'replace')!r}"
 
 
 def _no_game(data: bytes) -> Rejected:

@@ -12,6 +12,10 @@ _LOG_SECONDS = 30.0  # between two lines of one stage in a log
 Advance = Callable[[int], None]
 
 
+def _advance(bar: "tqdm[None]", done: int) -> None:
+    bar.update(done)
+
+
 class Progress:
     """Where a build reports to: ``line`` for a sentence, ``stage`` for work that takes time."""
 
@@ -27,20 +31,20 @@ class Progress:
 
     @contextmanager
     def stage(self, name: str, total: int, unit: str) -> Iterator[Advance]:
-        """Time a stage; the block calls what is yielded with the number of units done."""
+        """Time a stage; the block calls what is yielded with the number of units done.
+
+        A stage with a total of 0 is only timed.
+        """
         start = time.perf_counter()
         try:
-            if self._quiet or not sys.stderr.isatty():
+            if total == 0 or self._quiet or not sys.stderr.isatty():
                 yield self._log(name, total, unit)
             else:
-                with tqdm(total=total, desc=name, unit=f" {unit}", file=sys.stderr, dynamic_ncols=True) as bar:
-                    yield lambda done: self._advance(bar, done)
+                bar: tqdm[None] = tqdm(total=total, desc=name, unit=f" {unit}", file=sys.stderr, dynamic_ncols=True)
+                with bar:
+                    yield lambda done: _advance(bar, done)
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-
-    @staticmethod
-    def _advance(bar: "tqdm[None]", done: int) -> None:
-        bar.update(done)
 
     def _log(self, name: str, total: int, unit: str) -> Advance:
         start = said = time.perf_counter()

@@ -33,7 +33,7 @@ from pipeline.board import (
 )
 from pipeline.games import Games
 from pipeline.jit import kernel
-from pipeline.rules import KO_POSITIONAL, KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT
+from pipeline.rules import KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT
 from pipeline.words import Words, mix, seed_word
 from pipeline.zobrist import HISTORY_RING, LANES, STORED, position_key, toggle, word_table
 
@@ -198,8 +198,8 @@ def replay(games: Games, history: int = 0) -> Replayed:
     if not 0 <= history < HISTORY_RING:
         raise ValueError(f"a key holds at most {HISTORY_RING - 1} earlier boards, not {history}")
     replayed = Replayed(
-        np.zeros(games.count, dtype=np.int64),
-        np.zeros(games.count, dtype=np.int8),
+        np.zeros(games.number, dtype=np.int64),
+        np.zeros(games.number, dtype=np.int8),
         np.zeros(len(games.moves), dtype=np.uint8),
         np.zeros(len(games.moves), dtype=np.uint64),
     )
@@ -259,7 +259,7 @@ def game_keys(games: Games, plies: NDArray[np.int64]) -> Words:
 
     Setup stones of one ply count as a set. Setup after the last counted move counts as well.
     """
-    keys: Words = np.zeros(games.count, dtype=np.uint64)
+    keys: Words = np.zeros(games.number, dtype=np.uint64)
     for (rows, cols), order in games.by_size().items():
         turns = range(symmetry.count(rows, cols))
         images = np.full((len(turns), rows * cols + 1), rows * cols, dtype=np.int32)
@@ -276,7 +276,8 @@ class Trace(NamedTuple):
     planes of the black and of the white stones, B = ceil(frame area / 8); ``begin`` int64[T]: the
     first position of the game, or after its last setup; ``ko`` int32[T]: frame index of the ko
     point, -1 none; ``to_play`` int8[T]; ``liberties`` uint8[T, frame area]: of the chain on each
-    point, at most 255, 0 where empty (no rows where no plane asked for them); ``mask`` uint8[B]: the points of the board.
+    point, at most 255, 0 where empty (no rows where no plane asked for them); ``mask`` uint8[B]: the
+    points of the board.
     """
 
     stones: NDArray[np.uint8]

@@ -5,6 +5,7 @@ set in the root attribute ``goplanes`` (a fixed-length string). HDF5 can also sa
 file" in four ways and declare any size, and h5py follows and allocates; so everything is looked at first.
 """
 
+import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,30 +46,69 @@ def codec(compression: Compression) -> Mapping[str, Any]:
     if compression == "none":
         return {}
     if compression != "zstd":
-        # Level 4 is 5 % smaller and takes twice as long: longer than encoding the planes.
+        # On rows of 17 planes level 4 is a sixth smaller and takes a third longer; with more planes it takes far
+        # longer than encoding them.
         return {"compression": "gzip", "compression_opts": 1}
     try:
         import hdf5plugin  # noqa: PLC0415 (an extra: registers its filters when imported)
     except ImportError as error:
         raise ShardError("zstd in HDF5 needs hdf5plugin: pip install 'goplanes[zstd]'") from error
-    return {"compression": hdf5plugin.Zstd(clevel=3)}
+    return {"compression": hdf5plugin.Zstd(clevel=1)}
+
+
+class _Sink(io.FileIO):
+    """The file under a shard that is being written: it keeps its first error and seems to go on.
+
+    libhdf5 cannot give up: after a failed write its handles stay open and report it again when Python ends.
+    """
+
+    error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        done = 0
+        try:
+            while done < len(view) and self.error is None:
+                done += super().write(view[done:])
+        except OSError as error:
+            self.error = error
+        return len(view)
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self.error = self.error or error
+            return self.tell() if size is None else size
 
 
 def write(path: Path, batches: Iterable[Columns], layout: Layout) -> int:
     """Write the rows to ``path``; return how many there were. Raises OSError where the disk refuses."""
+    with _Sink(path, "w+b") as sink:
+        try:
+            with h5py.File(sink, "w", libver=("earliest", "v110")) as file:
+                rows = _write_rows(file, sink, batches, layout)
+        except (OSError, RuntimeError):
+            if sink.error is None:
+                raise  # not the disk, nor what libhdf5 made of it
+        if sink.error is not None:
+            raise OSError(sink.error.errno, sink.error.strerror, str(path)) from sink.error
+        return rows
+
+
+def _write_rows(file: h5py.File, sink: _Sink, batches: Iterable[Columns], layout: Layout) -> int:
+    """Fill the file until the rows or the disk end; return the number of rows."""
     blocks = rebatch(batches, BLOCK_ROWS)
     first = next(blocks, None)
     rows = entries = 0
-    try:
-        with h5py.File(path, "w", libver=("earliest", "v110")) as file:
-            file.attrs[_ATTRIBUTE] = np.bytes_(layout.description.encode())
-            _create(file, layout, 0 if first is None else count(first))
-            for block in chain([] if first is None else [first], blocks):
-                _append(file, block, layout, rows, entries)
-                rows += count(block)
-                entries += len(block["policy_moves"]) if layout.aggregate else 0
-    except RuntimeError as error:  # how h5py reports a disk that fills up while a file is closed
-        raise OSError(f"{path}: cannot be written: {error}") from error
+    file.attrs[_ATTRIBUTE] = np.bytes_(layout.description.encode())
+    _create(file, layout, 0 if first is None else count(first))
+    for block in chain([] if first is None else [first], blocks):
+        _append(file, block, layout, rows, entries)
+        rows += count(block)
+        entries += len(block["policy_moves"]) if layout.aggregate else 0
+        if sink.error is not None:
+            break
     return rows
 
 
@@ -160,6 +200,8 @@ def _block(file: h5py.File, path: Path, layout: Layout, names: Sequence[str], st
         total = len(file["policy_moves"])
         # A row names a move once at most; the bound keeps a false offset from reading the whole file.
         bad = (lengths < 0) | (lengths > layout.area + 1) | (offsets[:-1] < 0) | (offsets[1:] > total)
+        bad[0] |= start == 0 and offsets[0] != 0
+        bad[-1] |= stop == len(file["policy_offsets"]) - 1 and offsets[-1] != total
         if bad.any():
             raise ShardError(f"{path}: row {start + int(bad.argmax())}: policy_offsets do not fit the policy")
         batch["policy_offsets"] = offsets - offsets[0]

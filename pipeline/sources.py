@@ -90,8 +90,10 @@ class Unit:
     omitted: tuple[Omitted, ...] = ()
 
 
-def find_inputs(limits: config.Input) -> tuple[list[InputFile], list[Omitted]]:
+def find_inputs(limits: config.Input, leave_out: str | None = None) -> tuple[list[InputFile], list[Omitted]]:
     """List what ``limits.paths`` name: folders with all that is in them, files as they are.
+
+    ``leave_out``: a folder that is not looked at (where the build itself writes).
 
     The files are in order of (source, contents), whatever the order of ``paths``; a folder or file that
     is reached twice is read once. Links are followed. Raises ``FileNotFoundError`` for a path that is not there and
@@ -103,7 +105,7 @@ def find_inputs(limits: config.Input) -> tuple[list[InputFile], list[Omitted]]:
         real, is_folder = _resolve(path)
         (folders if is_folder else files).add(real)
     # A folder sorts before those inside it, so that the names of files start at the outermost.
-    finder = _Finder(limits, files)
+    finder = _Finder(limits, files, os.path.realpath(leave_out) if leave_out else None)
     finder.walk(sorted(folders, key=os.fsencode))
     for path in sorted(files, key=os.fsencode):
         finder.file(path, printable(os.path.basename(path)))
@@ -132,6 +134,7 @@ class _Finder:
 
     limits: config.Input
     given: set[str]
+    leave_out: str | None
     found: list[InputFile] = field(default_factory=list)
     omitted: list[Omitted] = field(default_factory=list)
     _folders: set[tuple[int, int]] = field(default_factory=set)
@@ -153,6 +156,8 @@ class _Finder:
         while pending:
             path, prefix = pending.pop()
             source = prefix[:-1] or printable(os.path.basename(path))
+            if os.path.realpath(path) == self.leave_out:
+                continue
             try:
                 status = os.stat(path)
                 if (status.st_dev, status.st_ino) in self._folders:

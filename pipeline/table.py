@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipeline.board import BLACK, EMPTY, MAX_SIDE, WHITE
 from pipeline.games import Games
 from pipeline.rules import rule_set
 
@@ -74,14 +75,17 @@ def _values(table: pa.Table, name: str) -> Any:
 
 
 def games_of(table: pa.Table) -> Games:
-    """Return the games of a table whose rows all have a size, moves and rules."""
+    """Return the games of a table whose rows all have a size, moves and rules.
+
+    Raises ValueError for what no table of ours holds and no kernel would check.
+    """
     moves, move_start = _values(table, "moves")
     colours, _ = _values(table, "colours")
     setup_plies, setup_start = _values(table, "setup_plies")
     setup_points, _ = _values(table, "setup_points")
     setup_colours, _ = _values(table, "setup_colours")
     rules = [rule_set(name) for name in table.column("rules").to_pylist()]
-    return Games(
+    games = Games(
         table.column("board_rows").to_numpy().astype(np.uint8),
         table.column("board_cols").to_numpy().astype(np.uint8),
         np.array([rule.ko_code for rule in rules], dtype=np.int8),
@@ -94,3 +98,20 @@ def games_of(table: pa.Table) -> Games:
         setup_points.astype(np.uint16),
         setup_colours.astype(np.int8),
     )
+    _require_sound(games)
+    return games
+
+
+def _require_sound(games: Games) -> None:
+    """Raise ValueError where a kernel would write outside its board."""
+    area = games.rows.astype(np.int64) * games.cols
+    faults = (
+        ("a board side is not 1 to 25", (games.rows < 1) | (games.rows > MAX_SIDE) | (games.cols < 1) | (games.cols > MAX_SIDE)),
+        ("a setup stone is off the board", games.setup_points >= np.repeat(area, np.diff(games.setup_start))),
+        ("a setup colour is not 0 to 2", (games.setup_colours < EMPTY) | (games.setup_colours > WHITE)),
+        ("a colour is not 1 or 2", (games.colours < BLACK) | (games.colours > WHITE)),
+        ("a game has not a colour for every move", np.array(len(games.moves) != len(games.colours))),
+    )
+    for text, wrong in faults:
+        if wrong.any():
+            raise ValueError(f"game table: {text}")

@@ -11,6 +11,7 @@ import re
 from pipeline.reasons import Flag
 
 _HEADER_BYTES = 8192  # how far into the file a CA property is looked for
+_SAMPLE_BYTES = 2**20  # how much of it tells damaged UTF-8 from another charset
 _CHARSET = re.compile(rb"(?<![A-Z])C[a-z]*A[a-z]*\s*\[([^\]\\]{0,64})\]")
 _VALUE_SEPARATORS = re.compile(r"[,;/\s]+")
 # UTF-32 before UTF-16: the little-endian mark of the first begins with that of the second.
@@ -41,11 +42,13 @@ _CODECS = {
 # Charsets that Python knows and that the bytes of a readable CA rule out: two or four bytes a letter.
 _WIDE = frozenset({"utf16", "utf16le", "utf16be", "utf32", "utf32le", "utf32be", "ucs2", "ucs4"})
 
-_WHOLE = re.compile(
-    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
+# Characters of three or four bytes; those of two are met by chance in the two-byte charsets.
+_WHOLE = re.compile(rb"[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+# Characters of three bytes of which some were replaced by "?" (as on the Fox server), or that were
+# cut off at the end of a value.
+_MENDABLE = re.compile(
+    rb"[\xe0-\xef](?:[\x80-\xbf]\?|\?[\x80-\xbf]?|[\x80-\xbf]?(?=[\]\s]))|\?[\x80-\xbf]{2}|[\xc2-\xdf][\x80-\xbf]"
 )
-# A three-byte character of which one byte was replaced by "?", as on the Fox server.
-_MENDABLE = re.compile(rb"[\xe0-\xef]\?[\x80-\xbf]|[\xe0-\xef][\x80-\xbf]\?|\?[\x80-\xbf]{2}")
 _HIGH = re.compile(rb"[\x80-\xff]")
 
 
@@ -121,11 +124,10 @@ def _strict(data: bytes, encoding: str) -> str | None:
 def _is_damaged_utf8(data: bytes) -> bool:
     """Tell UTF-8 with lost bytes from a two-byte charset.
 
-    In the first nearly every high byte belongs to a whole sequence or to one whose missing byte can
-    be seen; in the second most do not (the odds of GB18030 text passing are those of most of its
-    characters forming UTF-8 by chance).
+    In the first nearly every high byte belongs to a whole character or to one of which it can be
+    seen what was lost; in the second most bytes belong to neither.
     """
-    rest, whole = _WHOLE.subn(b"", data)
+    rest, whole = _WHOLE.subn(b"", data[:_SAMPLE_BYTES])
     rest, mendable = _MENDABLE.subn(b"", rest)
     stray = len(_HIGH.findall(rest))
-    return whole + mendable > 0 and stray * 4 <= whole + mendable
+    return whole > 0 and stray * 4 <= whole + mendable

@@ -15,11 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pipeline import manifest as manifests
 from pipeline.dedup import PARTS
 from pipeline.files import remove_leftovers, write_whole
 from pipeline.sources import InputFile
 
-_OURS = ("dataset.json", "games.parquet", "README.md")
+_OURS = (manifests.NAME, manifests.GAMES, "README.md")
 _SHARD = re.compile(r"shard-[0-9]{5,}\.(parquet|h5)")
 _STATE = "build.json"
 
@@ -76,9 +77,7 @@ class WorkFolder:
         if not self.path.is_dir():
             return False
         names = {entry.name for entry in self.path.iterdir()}
-        return bool(names) and "dataset.json" not in names and not (self.private / _STATE).exists() and names != {
-            ".goplanes"
-        }
+        return bool(names - {self.private.name}) and manifests.NAME not in names and not (self.private / _STATE).exists()
 
     def erase(self) -> None:
         """Remove a data set and its work in progress, and nothing else that lies in the folder."""
@@ -94,16 +93,22 @@ class WorkFolder:
                 if not any(folder.iterdir()):
                     folder.rmdir()
         (self.private / _STATE).unlink(missing_ok=True)
-        shutil.rmtree(self.work, ignore_errors=False) if self.work.exists() else None
+        self.clear_work()
+
+    def clear_work(self) -> None:
+        """Remove the work in progress."""
+        if self.work.exists():
+            shutil.rmtree(self.work)
 
     def claim(self, config: dict[str, Any], fingerprint: str, inputs: Sequence[InputFile]) -> None:
         """Make the folder belong to a configuration and inputs, or check that it does.
 
         Raises FolderMismatch with both fingerprints and the way out.
         """
-        wanted = {"config": config, "fingerprint": fingerprint, "inputs": input_list(inputs)}
+        listed = input_list(inputs)
         state = self._state()
         if state is None:
+            wanted = {"config": config, "fingerprint": fingerprint, "inputs": listed}
             write_whole(self.private / _STATE, json.dumps(wanted, indent=1).encode())
             return
         if state["fingerprint"] != fingerprint:
@@ -112,7 +117,7 @@ class WorkFolder:
                 f"{self.path} belongs to another configuration (different: {changes}).\n"
                 f"  its fingerprint   {state['fingerprint']}\n  this fingerprint  {fingerprint}\n{_WAY_OUT}"
             )
-        if change := _input_change(state["inputs"], wanted["inputs"]):
+        if change := _input_change(state["inputs"], listed):
             raise FolderMismatch(
                 f"{self.path} was built from other inputs: {change}.\n"
                 f"  its fingerprint   {input_fingerprint(state['inputs'])}\n"
@@ -124,9 +129,18 @@ class WorkFolder:
             state: dict[str, Any] = json.loads((self.private / _STATE).read_bytes())
             return state
         except FileNotFoundError:
-            return None
+            return self._published_state()
         except ValueError as error:
             raise FolderMismatch(f"{self.private / _STATE}: cannot be read ({error}); use --overwrite") from None
+
+
+    def _published_state(self) -> dict[str, Any] | None:
+        """Return the state of a data set that was copied here without its hidden folder."""
+        if not (self.path / manifests.NAME).exists():
+            return None
+        manifest = manifests.read_manifest(self.path)
+        inputs = [item.model_dump() for item in manifest.inputs]
+        return {"config": manifest.config, "fingerprint": manifest.fingerprints.config, "inputs": inputs}
 
 
 _WAY_OUT = "Use --overwrite to replace it, or another --output folder."

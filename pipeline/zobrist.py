@@ -81,8 +81,8 @@ def position_key(ring, now, history, to_play, ko, table, symmetries, keys):
         word ^= white * table[size_word + 1, lane]
         word ^= banned * table[ko, lane]
         keys[lane] += word
-    chosen = 0
+    chosen, least = 0, keys[0]
     for turn in range(1, symmetries):
-        if keys[turn] < keys[chosen]:
-            chosen = turn
+        if keys[turn] < least:
+            chosen, least = turn, keys[turn]
     return chosen, mix(keys[STORED + chosen])

@@ -143,6 +143,15 @@ def test_empty_input_and_games_without_moves() -> None:
     assert replayed.legal.tolist() == replayed.faults.tolist() == [0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("point", [(0, 9), (9, 0), (-1, 3)])
+def test_move_off_the_board(point: Point) -> None:
+    """It ends the game there, whatever comes after."""
+    line = Line(9, 9, (((0, 0), 1), (None, 2), (point, 1), ((0, 1), 2)))
+    replayed = replay(games_of([line, replace(line, moves=line.moves[:2])]))
+    assert replayed.legal.tolist() == [2, 2]
+    assert replayed.faults.tolist() == [fast.ILLEGAL_OFF_BOARD, fast.LEGAL]
+
+
 @pytest.mark.parametrize("last", [0, 1, 2])
 def test_setup_without_liberties(last: int) -> None:
     """Found at its ply, also where it stands after the last move."""

@@ -19,7 +19,7 @@ TURNS: tuple[Turn, ...] = (
     lambda a: np.rot90(a, 2),
     lambda a: a.T,
     lambda a: np.rot90(a, -1),
-    lambda a: np.rot90(a),
+    np.rot90,
     lambda a: np.rot90(a, 2).T,
 )
 SIZES = [(19, 19), (9, 9), (2, 2), (1, 1), (5, 9), (9, 5), (1, 7), (25, 24)]

@@ -52,6 +52,8 @@ _PARTS: tuple[tuple[str, Kind], ...] = (
 )  # fmt: skip
 _SIDES: dict[str, Winner] = {"黑": "B", "黒": "B", "흑": "B", "白": "W", "백": "W"}
 _LOSES = re.compile("负|負|败|敗|패")
+_DRAWN = re.compile(r"[手,、，\s](?:和棋|持碁|持棋|ジゴ)$")  # after the number of moves
+_MORE = re.compile(r"[\sちり利。黑黒흑白백]")  # of a bare win: an ending, or the name of the loser
 _SENTENCE = re.compile(r"(?P<side>[黑黒흑白백])(?P<before>[^黑黒흑白백胜勝승]*)[胜勝승](?P<after>.*)", re.DOTALL)
 _PLUS = re.compile(r"(?P<side>[bw])\s*\+\s*(?P<rest>.*)", re.DOTALL)
 _WORD = re.compile(r"[a-z]+")
@@ -74,10 +76,12 @@ def read_result(text: str | None) -> tuple[Result, frozenset[Flag]]:
     plus = _PLUS.fullmatch(plain)
     if plus:
         return _won("B" if plus["side"] == "b" else "W", _after_plus(plus["rest"]), plus["rest"] == "")
+    if _DRAWN.search(plain):
+        return DRAW, frozenset()
     sentence = _SENTENCE.search(plain)
     if sentence and not _LOSES.search(plain):
         said = (sentence["before"], sentence["after"])
-        return _won(_SIDES[sentence["side"]], _in_sentence(said), not any(part.strip() for part in said))
+        return _won(_SIDES[sentence["side"]], _in_sentence(said), not _MORE.sub("", "".join(said)))
     return UNKNOWN, frozenset({Flag.RESULT_UNREAD})
 
 

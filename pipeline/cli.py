@@ -1,0 +1,325 @@
+"""The command: arguments in, one call, the result out. Nothing is decided here but how it is said.
+
+Standard output holds the result (with ``--json`` one JSON value and nothing else), standard error what is
+said on the way. What commands need is imported when they run, so that ``--help`` and ``--version`` are fast.
+"""
+
+import difflib
+import itertools
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from pipeline import __version__
+
+DONE, FAILED, WRONG_USAGE, BUSY, INPUT_OUTPUT, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Failure(click.ClickException):
+    """What ends a command: a message for standard error, and the exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.exit_code = code
+
+    def show(self, file: Any = None) -> None:
+        """Print the message, without a word of click's."""
+        click.echo(f"goplanes: {self.message}", file=file, err=file is None)
+
+
+def _failure(error: BaseException) -> Failure | None:
+    """Return how an expected error is reported; None for one that is a fault of ours."""
+    from pipeline.config import ConfigError
+
+    if isinstance(error, KeyboardInterrupt):
+        return Failure("interrupted: the same command goes on from here", INTERRUPTED)
+    if isinstance(error, ConfigError):
+        return Failure(str(error), WRONG_USAGE)
+    if isinstance(error, OSError):
+        return Failure(_system_text(error), INPUT_OUTPUT)
+    if isinstance(error, MemoryError):
+        return Failure("out of memory: fewer --workers or a smaller output.games_per_block may help", INPUT_OUTPUT)
+
+    from pipeline.build import BuildError
+    from pipeline.columns import ShardError
+    from pipeline.manifest import ManifestError
+    from pipeline.show import RecordError
+    from pipeline.workfolder import FolderBusy, FolderMismatch
+
+    kinds = (
+        (FolderMismatch, WRONG_USAGE),
+        (FolderBusy, BUSY),
+        (BuildError, FAILED),
+        (ManifestError, FAILED),
+        (ShardError, FAILED),
+        (RecordError, FAILED),
+    )
+    for kind, code in kinds:
+        if isinstance(error, kind):
+            return Failure(str(error), code)
+    return None
+
+
+def _system_text(error: OSError) -> str:
+    """Return what the system said and of which file, without its error number."""
+    if error.strerror is None:
+        return str(error) or type(error).__name__
+    return error.strerror + (f": {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else "")
+
+
+class Commands(click.Group):
+    """The commands, with a suggestion for a misspelt one, and exit codes for what can go wrong."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find a command by name; suggest the one that was meant."""
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(self.list_commands(ctx))}"
+            ctx.fail(f"no command {args[0]!r}: {hint}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; an expected error becomes a message and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except (KeyboardInterrupt, ValueError, RuntimeError, OSError, MemoryError) as error:
+            failure = _failure(error)
+            if failure is None:
+                raise
+            raise failure from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="goplanes", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Turn archives of Go game records (SGF) into training sets of packed feature planes."""
+
+
+def _say(as_json: bool, facts: Any, lines: Iterable[str]) -> None:
+    """Print a result: one JSON value, or lines of text. A reader that has gone away is no error."""
+    try:
+        for line in (json.dumps(facts, allow_nan=False),) if as_json else lines:
+            click.echo(line)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _json_option(function: Function) -> Function:
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(function)
+
+
+def _set_option(function: Function) -> Function:
+    return click.option(
+        "--set", "assignments", multiple=True, metavar="TABLE.KEY=VALUE", help="Set one key of the configuration."
+    )(function)
+
+
+def _build_options(function: Function) -> Function:
+    """Add the arguments that ``build`` and ``plan`` share."""
+    options = (
+        click.argument("what", nargs=-1, metavar="[PRESET|CONFIG.toml] [RECORDS]..."),
+        click.option("--input", "-i", "inputs", multiple=True, metavar="PATH", help="A folder, an archive or an .sgf file."),
+        click.option("--output", "-o", metavar="DIR", help="The data set's folder."),
+        click.option("--scheme", metavar="NAME", help="The feature planes; see `goplanes schemes`."),
+        click.option("--workers", type=click.IntRange(min=0), metavar="N", help="Worker processes (0: none)."),
+        click.option("--executor", metavar="NAME", help="Where tasks run: local."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return _set_option(function)
+
+
+@cli.command()
+@_build_options
+@click.option("--overwrite", is_flag=True, help="Replace the data set that is in the folder.")
+@click.option("--yes", is_flag=True, help="Do not ask before replacing.")
+@_json_option
+def build(overwrite: bool, yes: bool, as_json: bool, **arguments: Any) -> None:
+    """Build a data set, or go on with one that was interrupted.
+
+    Everything but an input has a default: `goplanes build games.zip` makes 19x19 AlphaGo Zero planes.
+    """
+    from pipeline import report
+    from pipeline.arguments import Arguments, config_of
+    from pipeline.build import build as build_dataset
+    from pipeline.build import output_path
+    from pipeline.progress import Progress
+
+    config = config_of(Arguments(**arguments))
+    if overwrite and not yes and sys.stdin.isatty() and (output_path(config) / "dataset.json").exists():
+        click.confirm(f"Replace the data set in {output_path(config)}?", abort=True, err=True)
+    built = build_dataset(config, overwrite=overwrite, progress=Progress())
+    _say(as_json, report.facts(built, config), report.lines(built, config))
+    if report.failures(built, config):
+        raise click.exceptions.Exit(FAILED)
+
+
+@cli.command()
+@_build_options
+@_json_option
+def plan(as_json: bool, **arguments: Any) -> None:
+    """Estimate what a build would make (games, rows, bytes, time) from a sample of its records.
+
+    Takes the arguments of `build` and writes nothing in the output folder.
+    """
+    from pipeline import plan as plans
+    from pipeline.arguments import Arguments, config_of
+
+    estimate = plans.estimate(config_of(Arguments(**arguments)))
+    _say(as_json, plans.facts(estimate), plans.lines(estimate))
+
+
+@cli.command()
+@click.argument("dataset", metavar="DATASET")
+@_json_option
+def inspect(dataset: str, as_json: bool) -> None:
+    """Say what a data set holds: scheme, parts, counts, sums, configuration."""
+    from pipeline import summary
+    from pipeline.load import open_dataset
+
+    opened = open_dataset(dataset)
+    _say(as_json, summary.dataset_facts(opened), summary.dataset_lines(opened))
+
+
+@cli.command()
+@click.argument("what", metavar="DATASET|GAME.sgf")
+@click.argument("row", required=False, type=click.IntRange(min=0))
+@click.option("--split", type=click.Choice(["train", "val", "test"]), default="train", show_default=True)
+@click.option("--ply", type=click.IntRange(min=0), metavar="N", help="Of a record: after N moves (default: all).")
+@click.option("--game", type=click.IntRange(min=1), metavar="K", default=1, help="Of a record file: its Kth game.")
+@click.option("--scheme", metavar="NAME", help="Of a record: the scheme of --planes.")
+@click.option("--planes", metavar="A,B", default="", help="Draw these planes, by name or number.")
+@_json_option
+def show(
+    what: str, row: int | None, split: str, ply: int | None, game: int, scheme: str | None, planes: str, as_json: bool
+) -> None:
+    """Draw a row of a data set, or a game record after N moves.
+
+    ROW counts from 0 in the stored order of the part.
+    """
+    from pipeline import show as shows
+    from pipeline.arguments import config_without_inputs
+    from pipeline.load import open_dataset
+
+    chosen = [name.strip() for name in planes.split(",") if name.strip()]
+    if os.path.isdir(what):
+        if row is None:
+            raise click.UsageError(f"which row of {what}? `goplanes show {what} 0` draws the first")
+        dataset = open_dataset(what)
+        if row >= dataset.rows(split):
+            raise click.UsageError(f"no row {row} in {split}, which has {dataset.rows(split):,} rows, from 0")
+        facts, text = shows.show_row(dataset, split, row, chosen)
+    else:
+        if row is not None:
+            raise click.UsageError(f"{what} is no data set; a move of a record is chosen with --ply {row}")
+        _require_file(what)
+        facts, text = shows.show_record(what, game, ply, chosen, config_without_inputs(None, (), scheme))
+    _say(as_json, facts, text)
+
+
+@cli.command()
+@click.argument("what", metavar="FILE|DATASET")
+@click.option("--game", metavar="ID|SOURCE", help="Only this game: its id, or its file, member or file/member.")
+@click.option("--status", type=click.Choice(["kept", "duplicate", "conflicting", "filtered", "rejected"]))
+@click.option("--config", "source", metavar="PRESET|CONFIG.toml", help="What a build of FILE would be told.")
+@_set_option
+@_json_option
+def explain(
+    what: str, game: str | None, status: str | None, source: str | None, assignments: tuple[str, ...], as_json: bool
+) -> None:
+    """Say of every record of a file, an archive or a data set why it is kept, repaired or rejected."""
+    from pipeline import explain as explains
+    from pipeline.arguments import config_without_inputs
+    from pipeline.load import open_dataset
+
+    _require_file(what)
+    wanted = explains.Wanted(game, status)
+    if os.path.exists(os.path.join(what, "dataset.json")):
+        if source or assignments:
+            raise click.UsageError("--config and --set are for files: a data set was built with its own configuration")
+        found = explains.of_dataset(open_dataset(what), wanted)
+    else:
+        found = explains.of_records(what, config_without_inputs(source, assignments), wanted)
+    if as_json:
+        _say(True, list(found), ())
+        return
+    first = next(iter(found), None)
+    if first is None:
+        raise Failure(f"{what}: no such record", FAILED)
+    _say(False, None, itertools.chain(explains.lines(first), *(["", *explains.lines(item)] for item in found)))
+
+
+@cli.command()
+@click.argument("dataset", metavar="DATASET")
+@click.option("--sample", type=click.IntRange(min=0), default=200, show_default=True, help="Rows to encode again.")
+@_json_option
+def verify(dataset: str, sample: int, as_json: bool) -> None:
+    """Check a data set: sums, checksums, every row against its game, and a sample encoded again."""
+    from pipeline import verify as verifies
+
+    checks = verifies.verify(dataset, sample)
+    _say(as_json, verifies.facts(dataset, checks), verifies.lines(dataset, checks))
+    if any(check.faults for check in checks):
+        raise click.exceptions.Exit(FAILED)
+
+
+@cli.command()
+@click.argument("name", required=False)
+@_json_option
+def schemes(name: str | None, as_json: bool) -> None:
+    """List the feature-plane schemes, or the planes of one."""
+    from pipeline import summary
+    from pipeline.config import ConfigError
+    from pipeline.encode import SCHEMES, find_scheme
+
+    if name is None:
+        _say(as_json, [summary.scheme_facts(scheme) for scheme in SCHEMES.values()], summary.all_scheme_lines())
+        return
+    try:
+        scheme = find_scheme(name)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    _say(as_json, summary.scheme_facts(scheme), summary.scheme_lines(scheme))
+
+
+@cli.command()
+@_json_option
+def init(as_json: bool) -> None:
+    """Print a configuration with every key, its default and one line on it."""
+    from pipeline import summary
+    from pipeline.config import Config
+
+    _say(as_json, Config().model_dump(mode="json"), summary.template().splitlines())
+
+
+def _require_file(path: str) -> None:
+    if not os.path.lexists(path):
+        raise click.UsageError(f"no such file: {path}")
+
+
+def main() -> NoReturn:
+    """Run the command line and end the process."""
+    # A stop by the system ends a build as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal cannot show is no reason to fail.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        cli.main(prog_name="goplanes")
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            # Waiting for worker processes is what the user has just asked not to do.
+            os._exit(INTERRUPTED)
+        raise

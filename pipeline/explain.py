@@ -1,0 +1,136 @@
+"""Why a record is kept, repaired or rejected: of files before a build, or of a data set after it."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline import gamefile
+from pipeline.archives import printable
+from pipeline.build import check_config
+from pipeline.config import Config
+from pipeline.decide import decide_games, whole_table
+from pipeline.load import Dataset
+from pipeline.read import ReadTask, omitted_of, read_unit
+from pipeline.report import counted, meanings
+from pipeline.sources import find_inputs, spool, units
+from pipeline.table import KEYS
+
+Facts = dict[str, Any]
+
+_AT_ONCE = 1000  # records as Python objects at a time
+_ARRAYS = ("setup_plies", "setup_points", "setup_colours", "moves", "colours")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which records to explain; None: all. ``game`` is an id, or a source, member or source/member."""
+
+    game: str | None = None
+    status: str | None = None
+
+    def __contains__(self, row: Facts) -> bool:
+        if self.status is not None and row["status"] != self.status:
+            return False
+        source, member = row["source"], row["member"]
+        return self.game is None or self.game in {str(row["game"]), source, member, f"{source}/{member}"}
+
+
+def of_records(path: str, config: Config, wanted: Wanted) -> Iterator[Facts]:
+    """Yield what a build of ``path`` alone (a file, an archive or a folder) would make of each record, then
+    what it would not read. Raises ConfigError, OSError."""
+    check_config(config)
+    limits = config.input.model_copy(update={"paths": (path,)})
+    config = config.model_copy(update={"input": limits})
+    with tempfile.TemporaryDirectory(prefix="goplanes-") as folder:
+        files, omitted = find_inputs(limits)
+        work = units(files, limits)
+        for file in files:
+            if file.kind == "stream":
+                work += spool(file, limits, folder)
+        tasks = [ReadTask(unit, config, str(Path(folder) / f"part-{number}")) for number, unit in enumerate(work)]
+        reports = [read_unit(task) for task in tasks]
+        table = decide_games(whole_table([task.part for task in tasks]), config).drop_columns(KEYS.names)
+    yield from _explained(table, wanted)
+    found = [{**asdict(item), "reason": item.reason.value} for item in omitted]
+    for item in omitted_of([{"omitted": found}, *reports]):
+        row = {**item, "game": None, "flags": [], "meaning": meanings([item["reason"]])[item["reason"]]}
+        if row in wanted:
+            yield row
+
+
+def of_dataset(dataset: Dataset, wanted: Wanted) -> Iterator[Facts]:
+    """Yield what became of the records of a data set. Raises ShardError where its game table is damaged."""
+    for table in gamefile.batches(dataset):
+        yield from _explained(table, wanted)
+
+
+def _explained(table: pa.Table, wanted: Wanted) -> Iterator[Facts]:
+    for start in range(0, table.num_rows, _AT_ONCE):
+        for row in table.slice(start, _AT_ONCE).to_pylist():
+            if row in wanted:
+                yield _facts(row)
+
+
+def _facts(row: Facts) -> Facts:
+    """Return a row of the game table with meanings in place of arrays."""
+    facts = {name: value for name, value in row.items() if name not in _ARRAYS}
+    flags = row["flags"] or []
+    return facts | {
+        "content": row["content"].hex() if row["content"] is not None else None,
+        "meaning": meanings([row["reason"]])[row["reason"]] if row["reason"] else None,
+        "flags": meanings(flags),
+        "setup_stones": len(row["setup_points"] or ()),
+        "moves_recorded": len(row["moves"]) if row["moves"] is not None else None,
+        "raw": dict(row["raw"] or ()),
+    }
+
+
+def lines(facts: Facts) -> list[str]:
+    """Return one record, or one file that was not read, for people."""
+    member = f"/{facts['member']}" if facts["member"] is not None else ""
+    ordinal = f", game {facts['index'] + 1}" if facts.get("index") else ""
+    text = [f"{printable(facts['source'] + member)}{ordinal}: {facts['status']}"]
+    if facts["reason"]:
+        text.append(f"  reason      {facts['reason']}: {facts['meaning']}")
+    if facts["detail"]:
+        text.append(f"  detail      {printable(facts['detail'])}")
+    if facts["game"] is None:
+        return text
+    text += [f"  flag        {flag}: {meaning}" for flag, meaning in facts["flags"].items()]
+    text.append(f"  game        {facts['game']}")
+    for name in ("move", "offset", "split", "rows"):
+        if facts[name] is not None:
+            text.append(f"  {name:<12}{facts[name]}")
+    if facts["board_rows"] is not None:
+        text += _fact_lines(facts)
+    return text + [f"  {name:<12}{printable(value)}" for name, value in facts["raw"].items() if value.strip()]
+
+
+def _fact_lines(facts: Facts) -> list[str]:
+    """Return what was read out of a record that could be parsed."""
+    stones = f", {counted(facts['setup_stones'], 'setup entry', 'setup entries')}" if facts["setup_stones"] else ""
+    margin = f" by {facts['margin']:g}" if facts["margin"] is not None else ""
+    komi = "unknown" if facts["komi"] is None else format(facts["komi"], "g")
+    shown = [
+        ("board", f"{facts['board_rows']}x{facts['board_cols']}{stones}"),
+        ("moves", f"{facts['moves_recorded']:,}, of which {facts['plies']:,} count"),
+        ("komi", komi),
+        ("rules", facts["rules"]),
+        ("handicap", str(facts["handicap"])),
+        ("result", f"{facts['winner'] or 'unknown'}{margin} ({facts['result_kind']})"),
+        ("players", f"{facts['black'] or '?'} - {facts['white'] or '?'}"),
+        ("ranks", f"{_rank(facts['black_rank'])} - {_rank(facts['white_rank'])}"),
+        ("date", facts["date"] or "unknown"),
+    ]
+    return [f"  {name:<12}{printable(value)}" for name, value in shown]
+
+
+def _rank(rank: int | None) -> str:
+    """Return a rank on the scale of ``headers.rank`` as it is spoken of."""
+    if rank is None:
+        return "?"
+    return f"{31 - rank}k" if rank <= 30 else f"{rank - 30}d" if rank <= 39 else f"{rank - 40}p"

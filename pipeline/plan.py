@@ -1,0 +1,146 @@
+"""What a build would make, estimated: a sample of its records is built for real in a temporary folder."""
+
+import hashlib
+import heapq
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.archives import read_archive
+from pipeline.build import Built, build, check_config, output_path
+from pipeline.config import Config, Input
+from pipeline.manifest import SPLITS
+from pipeline.report import counted, size_text, time_text
+from pipeline.sources import InputFile, Member, Omitted, find_inputs, members, units
+
+SAMPLE = 200  # files that may hold records
+_SAMPLE_BYTES = 64 * 2**20
+# Stages whose work is shared among worker processes.
+_SHARED = ("read", "index", "encode")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What was found and what was built of it; ``scale`` is all files per file of the sample."""
+
+    output: Path
+    files: int
+    bytes: int
+    omitted: int
+    sampled: int
+    scale: float
+    built: Built
+    seconds: float
+    workers: int
+
+
+def estimate(config: Config) -> Estimate:
+    """Build a sample of about 200 files, chosen by a hash of their names, and return it with its scale.
+
+    Every input is read once; nothing is written but in a temporary folder. Raises ConfigError, OSError, BuildError.
+    """
+    check_config(config)
+    start = time.perf_counter()
+    files, omitted = find_inputs(config.input)
+    chosen, count, size, left_out = _sample(files, config.input)
+    reading = time.perf_counter() - start
+    with tempfile.TemporaryDirectory(prefix="goplanes-") as folder:
+        built = _build_sample(chosen, config, Path(folder))
+    scale = count / len(chosen) if chosen else 1.0
+    workers = os.cpu_count() or 1 if config.run.workers is None else config.run.workers
+    seconds = reading + built.seconds.get("compile", 0.0)
+    for name, spent in built.seconds.items():
+        if name not in {"find", "compile"}:
+            seconds += spent * scale / (max(1, workers) if name in _SHARED else 1)
+    return Estimate(
+        output_path(config), count, size, len(omitted) + left_out, len(chosen), scale, built, seconds, workers
+    )
+
+
+def _sample(files: Sequence[InputFile], limits: Input) -> tuple[list[bytes], int, int, int]:
+    """Return the contents of the files with the smallest hashes of (source, member), and how many files,
+    bytes and files left out there are in all."""
+    heap: list[tuple[int, int, bytes]] = []
+    count = size = held = left_out = 0
+    for found in _found(files, limits):
+        if isinstance(found, Omitted):
+            left_out += 1
+            continue
+        name = f"{found.source}\0{found.member}".encode(errors="surrogatepass")
+        rank = int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "big")
+        heapq.heappush(heap, (-rank, count, found.data))
+        count, size, held = count + 1, size + len(found.data), held + len(found.data)
+        while len(heap) > SAMPLE or (held > _SAMPLE_BYTES and len(heap) > 1):
+            held -= len(heapq.heappop(heap)[2])
+    return [data for _, _, data in sorted(heap, reverse=True)], count, size, left_out
+
+
+def _found(files: Sequence[InputFile], limits: Input) -> Iterator[Member | Omitted]:
+    """Read all files, one at a time."""
+    for unit in units(files, limits):
+        yield from members(unit, limits)
+    for file in files:
+        if file.kind == "stream":
+            with open(file.path, "rb") as handle:
+                yield from read_archive(file.source, handle, file.size, limits, kind="stream")
+
+
+def _build_sample(chosen: Sequence[bytes], config: Config, folder: Path) -> Built:
+    (folder / "in").mkdir()
+    for number, data in enumerate(chosen):
+        (folder / "in" / f"{number:04d}.sgf").write_bytes(data)
+    limits = config.input.model_copy(update={"paths": (str(folder / "in"),), "include": ("*",), "exclude": ()})
+    output = config.output.model_copy(update={"path": str(folder / "out")})
+    run = config.run.model_copy(update={"workers": 0})
+    return build(config.model_copy(update={"input": limits, "output": output, "run": run}))
+
+
+def facts(estimate: Estimate) -> dict[str, Any]:
+    """Return an estimate as one JSON object."""
+    manifest = estimate.built.manifest
+    scaled = {name: round(count * estimate.scale) for name, count in manifest.records.model_dump().items()}
+    rows = {split: round(getattr(manifest.rows, split) * estimate.scale) for split in SPLITS}
+    return {
+        "output": str(estimate.output),
+        "files": estimate.files,
+        "file_bytes": estimate.bytes,
+        "not_read": estimate.omitted,
+        "sampled": estimate.sampled,
+        "exact": estimate.sampled == estimate.files,
+        "records": scaled,
+        "reasons": {name: round(count * estimate.scale) for name, count in manifest.reasons.items()},
+        "rows": rows,
+        "bytes": round(sum(shard.bytes for shard in manifest.shards) * estimate.scale),
+        "seconds": round(estimate.seconds, 1),
+        "workers": estimate.workers,
+    }
+
+
+def lines(estimate: Estimate) -> list[str]:
+    """Return an estimate for people."""
+    found = facts(estimate)
+    about = "" if found["exact"] else "about "
+    records, rows = found["records"], found["rows"]
+    others = ", ".join(f"{count:,} {name}" for name, count in records.items() if name not in {"seen", "kept"} and count)
+    reasons = ", ".join(f"{count:,} {name}" for name, count in sorted(found["reasons"].items()))
+    total = sum(rows.values())
+    text = [
+        f"inputs        {counted(found['files'], 'file')}, {size_text(found['file_bytes'])}"
+        + (f"; {found['not_read']:,} not read" if found["not_read"] else ""),
+        f"sample        {counted(found['sampled'], 'file')}" + (": all of them" if found["exact"] else ""),
+        f"records       {about}{counted(records['seen'], 'record')}",
+        f"kept          {about}{counted(records['kept'], 'game')}" + (f" ({others})" if others else ""),
+    ]
+    if reasons:
+        text.append(f"reasons       {about}{reasons}")
+    if not found["exact"]:
+        text.append("              repeats between files outside the sample are not foreseen")
+    return text + [
+        f"rows          {about}{total:,}: " + ", ".join(f"{rows[split]:,} {split}" for split in SPLITS),
+        f"bytes         about {size_text(found['bytes'])} in {estimate.output}",
+        f"time          about {time_text(found['seconds'])} with {counted(found['workers'], 'worker')}",
+    ]

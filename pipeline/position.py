@@ -1,0 +1,210 @@
+"""One position at a time: from setup and moves to the bytes a shard would hold, and to a board to look at."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline import symmetry
+from pipeline.augment import turn_dense
+from pipeline.board import (
+    BLACK,
+    ILLEGAL_KO,
+    ILLEGAL_OCCUPIED,
+    ILLEGAL_OFF_BOARD,
+    ILLEGAL_SUICIDE,
+    ILLEGAL_SUPERKO,
+    LEGAL,
+    WHITE,
+)
+from pipeline.config import MAX_SIDE
+from pipeline.coordinates import PASS, named_point, point_name
+from pipeline.encode import Scheme, encode, find_scheme
+from pipeline.games import OFF_BOARD, Games
+from pipeline.reasons import Reason
+from pipeline.replay import ILLEGAL_SETUP, replay, trace
+from pipeline.rules import rule_set
+
+Point = str | tuple[int, int]
+
+_COLOURS = {"black": BLACK, "b": BLACK, "white": WHITE, "w": WHITE}
+_FAULTS = {
+    ILLEGAL_OCCUPIED: Reason.OCCUPIED,
+    ILLEGAL_KO: Reason.KO,
+    ILLEGAL_SUICIDE: Reason.SUICIDE,
+    ILLEGAL_SUPERKO: Reason.SUPERKO,
+    ILLEGAL_OFF_BOARD: Reason.OFF_BOARD,
+    ILLEGAL_SETUP: Reason.ILLEGAL_SETUP,
+}
+
+
+def encode_position(
+    setup: Mapping[str, Sequence[Point]] | None,
+    moves: Sequence[tuple[str, Point]],
+    *,
+    scheme: str = "agz17",
+    rows: int = 19,
+    cols: int = 19,
+    to_play: str | None = None,
+    frame: tuple[int, int] | None = None,
+    rules: str = "chinese",
+) -> NDArray[np.uint8]:
+    """Return uint8[P, B]: the packed planes of the position after ``moves``, as a shard would hold them.
+
+    ``setup``: ``{"black": [points], "white": [points]}``, or None. ``moves``: (colour, point) in order; a
+    colour is "black", "white", "B" or "W", a point "D4", (row, col) from the top left, or "pass".
+    ``to_play`` (None: the other side than the last mover, Black if there is none) moves next. ``frame``
+    (None: the board) is that of the data set. ``rules`` decide what is legal.
+    Raises ValueError, quoting it, for anything that is no point, no colour, or not legal.
+    """
+    frame = frame or (rows, cols)
+    if not (1 <= rows <= frame[0] <= MAX_SIDE and 1 <= cols <= frame[1] <= MAX_SIDE):
+        raise ValueError(f"a board of {rows}x{cols} does not fit a frame of {frame[0]}x{frame[1]} (at most {MAX_SIDE})")
+    colours = [_colour(mover) for mover, _ in moves]
+    points = [_point(point, rows, cols) for _, point in moves]
+    stones = [(_colour(side), _point(point, rows, cols)) for side, chosen in (setup or {}).items() for point in chosen]
+    set_points = [point for _, point in stones]
+    if rows * cols in set_points:
+        raise ValueError("a pass cannot be set up")
+    if twice := [point for point in set_points if set_points.count(point) > 1]:
+        raise ValueError(f"{point_name(twice[0], rows, cols)} is set up twice")
+    mover = _colour(to_play) if to_play is not None else (BLACK + WHITE - colours[-1] if colours else BLACK)
+    game = single_game(
+        (rows, cols),
+        (points, colours),
+        ([0] * len(stones), set_points, [colour for colour, _ in stones]),
+        rules,
+    )
+    require_legal(game, len(moves))
+    return planes_at(find_scheme(scheme), game, len(moves), mover, frame)
+
+
+def planes_at(scheme: Scheme, game: Games, ply: int, to_play: int, frame: tuple[int, int]) -> NDArray[np.uint8]:
+    """Return uint8[P, B]: the position after ``ply`` legal moves of the one game, ``to_play`` to move."""
+    number = np.zeros(1, dtype=np.int64)
+    return encode(scheme, _before_a_pass(game, ply, to_play), number, number + ply, frame)[0]
+
+
+def single_game(
+    size: tuple[int, int],
+    moves: tuple[Sequence[int] | NDArray[Any], Sequence[int] | NDArray[Any]],
+    setup: tuple[Sequence[int] | NDArray[Any], Sequence[int] | NDArray[Any], Sequence[int] | NDArray[Any]],
+    rules: str,
+) -> Games:
+    """Return one game as arrays: ``moves`` are (points, colours), ``setup`` is (plies, points, colours).
+
+    Raises ValueError for unknown rules.
+    """
+    chosen = rule_set(rules)
+    return Games(
+        np.array([size[0]], dtype=np.uint8),
+        np.array([size[1]], dtype=np.uint8),
+        np.array([chosen.ko_code], dtype=np.int8),
+        np.array([chosen.suicide]),
+        np.array([0, len(moves[0])], dtype=np.int64),
+        np.array(moves[0], dtype=np.uint16),
+        np.array(moves[1], dtype=np.int8),
+        np.array([0, len(setup[0])], dtype=np.int64),
+        np.array(setup[0], dtype=np.uint16),
+        np.array(setup[1], dtype=np.uint16),
+        np.array(setup[2], dtype=np.int8),
+    )
+
+
+def _before_a_pass(game: Games, ply: int, to_play: int) -> Games:
+    """Return the one game cut after ``ply`` moves, then a pass: a position is always the one before a move."""
+    return game._replace(
+        move_start=np.array([0, ply + 1], dtype=np.int64),
+        moves=np.append(game.moves[:ply], np.uint16(int(game.rows[0]) * int(game.cols[0]))),
+        colours=np.append(game.colours[:ply], np.int8(to_play)),
+    )
+
+
+def _colour(name: str) -> int:
+    if not isinstance(name, str) or name.lower() not in _COLOURS:
+        raise ValueError(f'not a colour: {name!r} (write "black", "white", "B" or "W")')
+    return _COLOURS[name.lower()]
+
+
+def _point(point: Point, rows: int, cols: int) -> int:
+    if isinstance(point, str):
+        return named_point(point, rows, cols)
+    if len(point) != 2 or not (0 <= point[0] < rows and 0 <= point[1] < cols):
+        raise ValueError(f"{point!r} is not a (row, col) on a board of {rows} rows and {cols} columns")
+    return int(point[0]) * cols + int(point[1])
+
+
+def require_legal(game: Games, plies: int) -> None:
+    """Raise ValueError, naming the move, unless the first ``plies`` moves of the one game are legal."""
+    replayed = replay(game)
+    legal, fault = int(replayed.legal[0]), int(replayed.faults[0])
+    if fault == LEGAL or legal > plies or (legal == plies and fault != ILLEGAL_SETUP):
+        return
+    if fault == ILLEGAL_SETUP:
+        raise ValueError(f"setup before move {legal + 1}: {_FAULTS[fault].meaning}")
+    rows, cols, move = int(game.rows[0]), int(game.cols[0]), int(game.moves[legal])
+    where = "off the board" if move == OFF_BOARD else point_name(move, rows, cols)
+    raise ValueError(f"move {legal + 1} ({'BW'[game.colours[legal] - 1]} {where}): {_FAULTS[fault].meaning}")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A board to look at: ``stones`` int8[rows, cols] (0, BLACK, WHITE), the side to move, the ko point and
+    the last move as (row, col), and whether the last move was a pass."""
+
+    stones: NDArray[np.int8]
+    to_play: int
+    ko: tuple[int, int] | None
+    last: tuple[int, int] | None
+    passed: bool
+
+
+def position_at(game: Games, ply: int) -> Position:
+    """Return the position of the one game before its move ``ply`` (from 0), or after its last move.
+
+    Raises ValueError where it has no such move or an earlier one is illegal.
+    """
+    moves = int(game.move_start[1])
+    if not 0 <= ply <= moves:
+        raise ValueError(f"the game has {moves} moves: no position after {ply}")
+    require_legal(game, ply)
+    rows, cols = int(game.rows[0]), int(game.cols[0])
+    if ply < moves:
+        mover = int(game.colours[ply])
+    else:
+        mover = BLACK + WHITE - int(game.colours[-1]) if moves else BLACK
+    cut = _before_a_pass(game, ply, mover)
+    traced = trace(cut, np.zeros(1, dtype=np.int64), np.array([ply + 1], dtype=np.int64), (rows, cols))
+    black, white = np.unpackbits(traced.stones[ply], axis=-1, count=rows * cols).reshape(2, rows, cols)
+    ko, last = int(traced.ko[ply]), int(game.moves[ply - 1]) if ply else rows * cols
+    return Position(
+        (black * BLACK + white * WHITE).astype(np.int8),
+        mover,
+        divmod(ko, cols) if ko >= 0 else None,
+        divmod(last, cols) if last < rows * cols else None,
+        ply > 0 and last == rows * cols,
+    )
+
+
+def turned(position: Position, turn: int) -> Position:
+    """Return the position under a symmetry of its board."""
+    rows, cols = position.stones.shape
+
+    def image(point: tuple[int, int] | None) -> tuple[int, int] | None:
+        return None if point is None else symmetry.image_point(*point, rows, cols, turn)
+
+    return Position(
+        turn_dense(position.stones, turn), position.to_play, image(position.ko), image(position.last), position.passed
+    )
+
+
+def label_name(move: int, rows: int, cols: int, frame: tuple[int, int]) -> str:
+    """Return the human name of a stored label: a frame index, the frame's area is a pass."""
+    if move == frame[0] * frame[1]:
+        return PASS
+    row, col = divmod(move, frame[1])
+    if row >= rows or col >= cols:
+        raise ValueError(f"move {move} is off the board of {rows}x{cols}")
+    return point_name(row * cols + col, rows, cols)

@@ -1,0 +1,179 @@
+"""The closing summary of a build: one line for each thing worth knowing, and whether it went well."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from pipeline.build import Built
+from pipeline.config import Config
+from pipeline.manifest import SPLITS, Manifest
+from pipeline.reasons import Flag, Reason
+
+_MOST_REASONS = 6
+_FILTERED = frozenset(
+    reason for reason in Reason if reason.value.endswith("-filtered") or reason in (Reason.TOO_SHORT, Reason.TOO_LONG)
+)
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: ``1 row``, ``2,000 rows``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes for people: ``812 bytes``, ``3.4 MB``."""
+    if count < 1000:
+        return counted(count, "byte")
+    value, units = count / 1000, iter(("kB", "MB", "GB", "TB", "PB"))
+    unit = next(units)
+    while value >= 999.95:
+        value, unit = value / 1000, next(units)
+    return f"{value:.1f} {unit}"
+
+
+def time_text(seconds: float) -> str:
+    """Return a duration for people: ``0.4 s``, ``75 s``, ``12 min``, ``3.2 h``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def false_merges(keys: int) -> float:
+    """Return how many of ``keys`` different positions are expected to share a 64-bit key: n^2 / 2^65."""
+    return keys**2 / 2.0**65
+
+
+def failures(built: Built, config: Config) -> list[str]:
+    """Return why a finished build exits with 1: nothing kept, or more rejected than allowed."""
+    records, budget = built.manifest.records, config.run.error_budget
+    if records.kept == 0:
+        return ["no game was kept"]
+    if built.rejected_share > budget:
+        share = f"{100 * built.rejected_share:.2f} % of the records were rejected"
+        return [f"{share}, more than run.error_budget = {budget:g} allows"]
+    return []
+
+
+def facts(built: Built, config: Config) -> dict[str, Any]:
+    """Return the summary as one JSON object."""
+    manifest = built.manifest
+    return {
+        "path": str(built.path),
+        "nothing_to_do": not built.seconds,
+        "members": manifest.members.model_dump(),
+        "records": manifest.records.model_dump(),
+        "reasons": dict(manifest.reasons),
+        "flags": dict(manifest.flags),
+        "omitted": dict(_by_reason(manifest)),
+        "positions": manifest.positions.model_dump(),
+        "rows": manifest.rows.model_dump(),
+        "shards": len(manifest.shards),
+        "bytes": _shard_bytes(manifest),
+        "expected_false_merges": false_merges(_keys(manifest)),
+        "seconds": {name: round(seconds, 3) for name, seconds in built.seconds.items()},
+        "rejected_share": built.rejected_share,
+        "failures": failures(built, config),
+    }
+
+
+def lines(built: Built, config: Config) -> list[str]:
+    """Return the summary for people, a line each."""
+    manifest = built.manifest
+    text = [*count_lines(manifest), *_row_lines(manifest)]
+    if built.seconds:
+        text += ["", *_time_lines(built), f"done: {built.path}"]
+    else:
+        text += ["", f"nothing to do: {built.path} is finished and its inputs are the same"]
+    return text + [f"FAILED: {failure}" for failure in failures(built, config)]
+
+
+def count_lines(manifest: Manifest) -> list[str]:
+    """Return the lines on members, records and positions."""
+    records, members = manifest.records, manifest.members
+    text = [f"seen          {counted(records.seen, 'record')} in {counted(members.with_records, 'file')}"]
+    if omitted := _by_reason(manifest):
+        both = [f"{count:,} {word}" for count, word in ((members.skipped, "skipped"), (members.refused, "refused")) if count]
+        text.append(f"not read      {', '.join(both)}: {_reasons(omitted)}")
+    text.append(f"kept          {counted(records.kept, 'game')}")
+    if repeats := records.duplicate + records.conflicting:
+        clash = f", {records.conflicting:,} of them with another result or komi" if records.conflicting else ""
+        text.append(f"repeated      {counted(repeats, 'game')} up to the symmetries{clash}")
+    for name, count, wanted in (("filtered", records.filtered, True), ("rejected", records.rejected, False)):
+        if count:
+            chosen = {key: number for key, number in manifest.reasons.items() if (key in _FILTERED) == wanted}
+            text.append(f"{name:<14}{counted(count, 'record')}: {_reasons(chosen)}")
+    if manifest.flags:
+        text.append(f"flagged       {_reasons(manifest.flags)}")
+    return text + _position_lines(manifest)
+
+
+def _position_lines(manifest: Manifest) -> list[str]:
+    positions = manifest.positions
+    text = [f"positions     {positions.seen:,} seen, {positions.stored:,} stored"]
+    if positions.merged:
+        text.append(f"merged        merged {counted(positions.merged, 'repeat')}; dedup.positions=off keeps them")
+    if positions.overlap:
+        text.append(f"overlap       {positions.overlap:,} left out, met in another part; split.overlap=keep keeps them")
+    if positions.sampled_out:
+        text.append(f"sampled out   {counted(positions.sampled_out, 'position')}")
+    keys = _keys(manifest)
+    if keys and manifest.config.get("dedup", {}).get("positions") != "off":
+        text.append(f"false merges  {false_merges(keys):.1e} expected of {counted(keys, 'key')} of 64 bits")
+    return text
+
+
+def _row_lines(manifest: Manifest) -> list[str]:
+    parts = ", ".join(f"{getattr(manifest.rows, split):,} {split}" for split in SPLITS)
+    total, size = sum(shard.rows for shard in manifest.shards), _shard_bytes(manifest)
+    each = f", {size / total:,.0f} bytes a row" if total else ""
+    shards = counted(len(manifest.shards), "shard")
+    return [f"rows          {total:,}: {parts}", f"written       {size_text(size)} in {shards}{each}"]
+
+
+def _time_lines(built: Built) -> list[str]:
+    """Return seconds by stage, with rates where a stage takes records, positions or rows."""
+    manifest, seconds = built.manifest, built.seconds
+    rows = sum(shard.rows for shard in manifest.shards)
+    work = {
+        "read": (manifest.records.seen, "records"),
+        "index": (manifest.positions.seen, "positions"),
+        "encode": (rows, "rows"),
+    }
+    text = []
+    for name, spent in seconds.items():
+        amount, unit = work.get(name, (0, ""))
+        rate = f"  {amount / spent:>12,.0f} {unit} a second" if amount and spent > 0 else ""
+        if spent >= 0.05 or rate:
+            text.append(f"{name:<14}{spent:>8.1f} s{rate}")
+    total = sum(seconds.values())
+    rate = f"  {rows / total:>12,.0f} rows a second" if rows and total > 0 else ""
+    return [*text, f"{'all':<14}{total:>8.1f} s{rate}"]
+
+
+def _keys(manifest: Manifest) -> int:
+    return manifest.positions.seen - manifest.positions.sampled_out
+
+
+def _shard_bytes(manifest: Manifest) -> int:
+    return sum(shard.bytes for shard in manifest.shards)
+
+
+def _by_reason(manifest: Manifest) -> Counter[str]:
+    return Counter(entry.reason for entry in manifest.omitted)
+
+
+def _reasons(counts: dict[str, int] | Counter[str]) -> str:
+    """Return the most frequent reasons with their counts, the rest as one number."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{count:,} {name}" for name, count in ranked[:_MOST_REASONS]]
+    if rest := ranked[_MOST_REASONS:]:
+        shown.append(f"{sum(count for _, count in rest):,} of {counted(len(rest), 'other kind')}")
+    return ", ".join(shown)
+
+
+def meanings(codes: Iterable[str]) -> dict[str, str]:
+    """Return what each reason or flag means; a code of another version has no meaning here."""
+    known: dict[str, str] = {item.value: item.meaning for kind in (Reason, Flag) for item in kind}
+    return {code: known.get(code, "not known to this version") for code in codes}

@@ -1,0 +1,234 @@
+"""Looking at one position: a board in text, what is known of it, and any plane."""
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline import gamefile
+from pipeline.archives import printable
+from pipeline.columns import ShardError
+from pipeline.config import Config, ConfigError
+from pipeline.coordinates import LETTERS, point_name
+from pipeline.encode import find_scheme
+from pipeline.games import OFF_BOARD
+from pipeline.load import Dataset
+from pipeline.parse import Game, Rejected, parse_member
+from pipeline.position import Position, label_name, planes_at, position_at, single_game, turned
+from pipeline.streams import archive_kind
+from pipeline.symmetry import NAMES
+
+Facts = dict[str, Any]
+
+_SIDES = {1: "Black", 2: "White"}
+
+
+class RecordError(ValueError):
+    """A record of which there is no such position to show; the text starts with its path."""
+
+
+def board_lines(position: Position) -> list[str]:
+    """Draw a board: X Black, O White, the last move in brackets, k the ko point, + a star point."""
+    rows, cols = position.stones.shape
+    stars = _stars(rows, cols)
+    letters = "   " + "".join(f" {letter}" for letter in LETTERS[:cols])
+    lines = [letters]
+    for row in range(rows):
+        cells = [" "] * (2 * cols + 1)
+        for col in range(cols):
+            stone = ".XO"[position.stones[row, col]]
+            cells[2 * col + 1] = "+" if stone == "." and (row, col) in stars else stone
+        if position.ko is not None and position.ko[0] == row:
+            cells[2 * position.ko[1] + 1] = "k"
+        if position.last is not None and position.last[0] == row:
+            col = position.last[1]
+            cells[2 * col], cells[2 * col + 2] = "(", ")"
+        lines.append(f"{rows - row:>3}{''.join(cells)}{rows - row}")
+    return [*lines, letters]
+
+
+def _stars(rows: int, cols: int) -> set[tuple[int, int]]:
+    """Return the star points of a square board with an odd side from 9 to 19."""
+    if rows != cols or rows < 9 or rows > 19 or rows % 2 == 0:
+        return set()
+    edge, middle = (3 if rows >= 13 else 2), rows // 2
+    lines = (edge, middle, rows - 1 - edge)
+    if rows >= 15:
+        return {(row, col) for row in lines for col in lines}
+    return {(row, col) for row in lines for col in lines if (row == middle) == (col == middle)}
+
+
+def plane_lines(plane: NDArray[np.uint8], rows: int, cols: int) -> list[str]:
+    """Draw one plane of a frame: # set, . not set; what is off the board stays blank unless it is set."""
+    text = []
+    for row in range(plane.shape[0]):
+        cells = ["#" if plane[row, col] else "." if row < rows and col < cols else " " for col in range(plane.shape[1])]
+        text.append(f"{rows - row if row < rows else '':>3} {' '.join(cells)}".rstrip())
+    return [line for line in text if line]
+
+
+def show_row(dataset: Dataset, split: str, index: int, planes: Sequence[str]) -> tuple[Facts, list[str]]:
+    """Return a row of a data set as (facts, lines). Raises IndexError, ValueError for unknown planes,
+    ShardError where the row and its game do not go together."""
+    numbers = [_plane_number(name, dataset.planes) for name in planes]
+    row = dataset.row(split, index, dtype="uint8")
+    table = gamefile.games_with(dataset, np.array([row["game"]], dtype=np.uint64))
+    if table.num_rows != 1:
+        raise ShardError(f"row {index} of {split}: game {row['game']} is not in games.parquet")
+    game, record = gamefile.one_game(table, 0), table.to_pylist()[0]
+    rows, cols, ply, turn = (int(row[name]) for name in ("rows", "cols", "ply", "symmetry"))
+    if (rows, cols) != (record["board_rows"], record["board_cols"]) or (turn >= 4 and rows != cols):
+        raise ShardError(f"row {index} of {split}: its board is not that of game {row['game']}")
+    try:
+        position = turned(position_at(game, ply), turn)
+        label = label_name(int(row["move"]), rows, cols, dataset.frame)
+    except ValueError as error:
+        raise ShardError(f"row {index} of {split}: {error}") from None
+    numeric = ("value", "score", "komi", "weight")
+    facts = {
+        "split": split,
+        "row": index,
+        "game": int(row["game"]),
+        "source": record["source"],
+        "member": record["member"],
+        "index": record["index"],
+        "ply": ply,
+        "key": int(row["key"]),
+        "symmetry": turn,
+        "label": label,
+        "move": int(row["move"]),
+        **{name: None if np.isnan(row[name]) else round(float(row[name]), 6) for name in numeric},
+        **_board_facts(position),
+    }
+    text = [
+        f"row {index:,} of {split}: position after {ply} moves of {_name(record)}",
+        *_drawn(position),
+        f"next move    {label}",
+        *(f"{name:<13}{'unknown' if facts[name] is None else format(facts[name], 'g')}" for name in numeric),
+        f"symmetry     {turn} ({NAMES[turn]})",
+        f"game         {facts['game']}",
+        f"key          {facts['key']}",
+    ]
+    drawn = {name: row["planes"][number] for name, number in zip(planes, numbers, strict=True)}
+    return _with_planes(facts, text, drawn, rows, cols)
+
+
+def show_record(
+    path: str, number: int, ply: int | None, planes: Sequence[str], config: Config
+) -> tuple[Facts, list[str]]:
+    """Return the position after ``ply`` moves (None: all) of game ``number`` (from 1) of a record file.
+
+    Planes are those of ``config.encode.scheme``, on a frame of the board's size. Raises ConfigError for what
+    the file does not have, RecordError where it is no game or a move before the position is illegal, OSError.
+    """
+    scheme = find_scheme(config.encode.scheme)
+    numbers = [_plane_number(name, scheme.plane_names) for name in planes]
+    record = _record(path, number, config)
+    last = len(record.moves)
+    ply = last if ply is None else ply
+    if not 0 <= ply <= last:
+        raise ConfigError(f"{path}: the game has {last} moves, so --ply is 0 to {last}, not {ply}")
+    rows, cols = record.rows, record.cols
+    setup = record.setup_plies, record.setup_points, record.setup_colours
+    game = single_game((rows, cols), (record.moves, record.colours), setup, record.rules)
+    try:
+        position = position_at(game, ply)
+    except ValueError as error:
+        raise RecordError(f"{path}: {error}") from None
+    label = _move_name(record, ply) if ply < last else None
+    facts: Facts = {"file": path, "game_number": number, "ply": ply, "moves": last, "label": label, "komi": record.komi}
+    facts |= {"winner": record.winner, "margin": record.margin, "rules": record.rules} | _board_facts(position)
+    text = [
+        f"{printable(path)}, game {number}: position after {ply} of {last} moves",
+        *_drawn(position),
+        f"next move    {label or 'none: the record ends here'}",
+        f"komi         {'unknown' if record.komi is None else format(record.komi, 'g')}",
+        f"rules        {record.rules}",
+    ]
+    drawn = {}
+    if numbers:
+        packed = planes_at(scheme, game, ply, position.to_play, (rows, cols))
+        dense = np.unpackbits(packed, axis=-1, count=rows * cols).reshape(-1, rows, cols)
+        drawn = {name: dense[chosen] for name, chosen in zip(planes, numbers, strict=True)}
+    return _with_planes(facts, text, drawn, rows, cols)
+
+
+def _record(path: str, number: int, config: Config) -> Game:
+    """Read game ``number`` of a file. Raises ConfigError where it has no such game, RecordError where it is none."""
+    limit = config.input.max_member_bytes
+    with open(path, "rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ConfigError(f"{path}: larger than input.max_member_bytes = {limit}")
+    if archive_kind(data[:512]):
+        raise ConfigError(f"{path} is an archive: `goplanes explain` lists what is in it, `show` draws a record file")
+    records = parse_member(data, config.input, config.parse, config.rules)
+    if not 1 <= number <= len(records):
+        raise ConfigError(f"{path}: --game is 1 to {len(records)}, not {number}")
+    record = records[number - 1]
+    if isinstance(record, Rejected):
+        raise RecordError(f"{path}: {record.reason}: {record.reason.meaning} ({printable(record.detail)})")
+    return record
+
+
+def _move_name(record: Game, ply: int) -> str:
+    move = int(record.moves[ply])
+    return "off the board" if move == OFF_BOARD else point_name(move, record.rows, record.cols)
+
+
+def _plane_number(name: str, known: Sequence[str]) -> int:
+    """Find a plane by its name or number. Raises ConfigError with the known names, the nearest one first."""
+    if name in known:
+        return known.index(name)
+    if name.isdecimal() and int(name[:6]) < len(known):
+        return int(name[:6])
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise ConfigError(f"no plane {name!r}: {hint}The planes are {', '.join(known)}")
+
+
+def _point_text(point: tuple[int, int] | None, position: Position) -> str | None:
+    rows, cols = position.stones.shape
+    return None if point is None else point_name(point[0] * cols + point[1], rows, cols)
+
+
+def _board_facts(position: Position) -> Facts:
+    rows, cols = position.stones.shape
+    return {
+        "rows": rows,
+        "cols": cols,
+        "to_play": position.to_play,
+        "last_move": "pass" if position.passed else _point_text(position.last, position),
+        "ko": _point_text(position.ko, position),
+        "board": ["".join(".XO"[stone] for stone in row) for row in position.stones],
+    }
+
+
+def _drawn(position: Position) -> list[str]:
+    """Return the board and the lines that explain its marks."""
+    facts = _board_facts(position)
+    marks = [f"({facts['last_move']}) was the last move" if facts["last_move"] else "no move yet"]
+    if position.ko is not None:
+        marks.append(f"k is the ko point {facts['ko']}")
+    side = _SIDES[position.to_play]
+    return ["", *board_lines(position), "", f"X Black, O White; {', '.join(marks)}", f"to play      {side}"]
+
+
+def _name(record: Facts) -> str:
+    """Return how a person would name a record of the game table."""
+    member = f"/{record['member']}" if record["member"] is not None else ""
+    ordinal = f", game {record['index'] + 1}" if record["index"] else ""
+    return printable(f"{record['source']}{member}") + ordinal
+
+
+def _with_planes(
+    facts: Facts, text: list[str], drawn: dict[str, NDArray[np.uint8]], rows: int, cols: int
+) -> tuple[Facts, list[str]]:
+    """Add planes to what is shown: uint8[H, W] each."""
+    if not drawn:
+        return facts, text
+    for name, plane in drawn.items():
+        text = [*text, "", f"plane {name}", *plane_lines(plane, rows, cols)]
+    return facts | {"planes": {name: plane.tolist() for name, plane in drawn.items()}}, text

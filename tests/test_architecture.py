@@ -1,0 +1,65 @@
+"""The house keeps its shape: imports point up one list, and every module has its place in it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "pipeline"
+
+# From the ground up: a module may import only what stands before it.
+ORDER = """
+    reasons config files coordinates jit words symmetry
+    text rules headers.size headers.komi headers.result headers.handicap headers.rank headers.date
+    board zobrist games replay
+    streams tars zips archives sources mainline parse filters table read
+    planes.group planes.stones planes.constants planes.liberties planes.ko encode augment position
+    columns parquet_pages shard_parquet shard_hdf5 shard manifest load
+    dedup blocks decide executors workfolder progress warm card build
+    report summary verify show explain plan arguments cli
+    __main__
+""".split()
+
+
+def modules() -> list[str]:
+    names = [path.relative_to(PACKAGE).with_suffix("").as_posix().replace("/", ".") for path in PACKAGE.rglob("*.py")]
+    return sorted(name for name in names if not name.endswith("__init__"))
+
+
+def imports(name: str) -> set[str]:
+    """Return the modules of the package that a module imports, at the top or inside a function."""
+    path = PACKAGE / (name.replace(".", "/") + ".py")
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}:{node.lineno}: relative import"
+            if node.module and node.module.split(".")[0] == "pipeline":
+                base = node.module.removeprefix("pipeline").strip(".")
+                candidates = [f"{base}.{alias.name}".strip(".") for alias in node.names]
+                found |= {name if name in ORDER else base for name in candidates} - {""}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.removeprefix("pipeline.") for alias in node.names if alias.name.startswith("pipeline.")}
+    return found
+
+
+def test_every_module_has_its_place() -> None:
+    assert modules() == sorted(ORDER)
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_imports_point_up(name: str) -> None:
+    before = set(ORDER[: ORDER.index(name)])
+    wrong = {other for other in imports(name) if other != "presets" and other not in before}
+    assert not wrong, f"{name} imports {sorted(wrong)}, which stand below it"
+
+
+def test_one_module_imports_sgfmill() -> None:
+    trees = {name: ast.parse((PACKAGE / (name.replace(".", "/") + ".py")).read_text("utf-8")) for name in modules()}
+    users = [name for name, tree in trees.items() if any(_imports_sgfmill(node) for node in ast.walk(tree))]
+    assert users == ["parse"]
+
+
+def _imports_sgfmill(node: ast.AST) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").split(".")[0] == "sgfmill"
+    return isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "sgfmill" for alias in node.names)
