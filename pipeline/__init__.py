@@ -4,7 +4,9 @@ From Python: ``build(config)``, ``open_dataset(path)``, ``encode_position(setup,
 ``augment(planes, policy, value)`` and ``predict_with_symmetry(model, planes)``.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,10 +28,21 @@ _HOMES = {
 }
 
 
+class _Package(ModuleType):
+    """``pipeline.build`` and ``pipeline.augment`` are the functions, also once the modules of that name are loaded."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Python binds every module that it has loaded to its package.
+        if isinstance(value, ModuleType) and _HOMES.get(name) == value.__name__:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
 def __getattr__(name: str) -> Any:
     """Import what is asked for: the compiler behind it takes a second to load, and ``--help`` needs none of it."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Set for good: a submodule of the same name (``build``, ``augment``) would otherwise take its place.
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return value
+    return getattr(import_module(_HOMES[name]), name)

@@ -38,6 +38,9 @@ from pipeline.workfolder import FolderMismatch, WorkFolder, input_fingerprint, i
 
 Task = TypeVar("Task")
 
+_LABEL_BYTES = 150  # of a row beside its planes: labels, and its place in the block and in the shuffle
+_WORKER_BYTES = 300 * 10**6  # of a worker with its libraries and kernels loaded
+
 
 class BuildError(RuntimeError):
     """A build that cannot be finished; the text says why and what to do."""
@@ -125,6 +128,13 @@ def config_fingerprint(config: Config, scheme: Scheme) -> str:
     return config.fingerprint(scheme=scheme.version, format=FORMAT_VERSION, kernels=KERNEL_VERSION)
 
 
+def memory_limit(config: Config) -> int:
+    """Return the bytes a build may use: ``run.memory``, or half of the machine's."""
+    if config.run.memory is not None:
+        return config.run.memory
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
 def output_path(config: Config) -> Path:
     """Return the data set's folder: as configured, or named after the first input and the scheme."""
     if config.output.path:
@@ -188,17 +198,20 @@ class _Run:
         finished: Callable[[Task], Any | None],
         weights: Sequence[int],
         unit: str,
+        task_bytes: int = 1,
     ) -> list[Any]:
         """Run the tasks that have no whole output yet; return the reports of all, in the order of tasks.
 
-        ``weights``: what each task adds to the progress, in ``unit``.
+        ``weights``: what each task adds to the progress, in ``unit``; ``task_bytes``: the memory that one
+        takes, so that no more are under way than ``run.memory`` allows.
         """
         reports = [finished(task) for task in tasks]
         todo = [number for number, report in enumerate(reports) if report is None]
         if len(todo) < len(tasks):
             self.progress.line(f"{name}: {len(tasks) - len(todo)} of {len(tasks)} tasks were done before")
         with self.progress.stage(name, sum(weights[number] for number in todo), unit) as advance:
-            for number, report in self.workers.run(function, [tasks[number] for number in todo]):
+            at_once = max(1, memory_limit(self.config) // task_bytes) if task_bytes > 1 else None
+            for number, report in self.workers.run(function, [tasks[number] for number in todo], at_once):
                 reports[todo[number]] = report
                 advance(weights[todo[number]])
         return reports
@@ -253,7 +266,11 @@ class _Run:
             )
             for game, row, plans in zip(games, rows, decided.plans, strict=True)
         ]
-        reports = self._run_stage("encode", encode_block, tasks, finished_encoding, decided.rows, "rows")
+        # A block holds its rows packed, and once more the batch that is being turned and written.
+        most_bytes = max(decided.positions, default=0) * (self.layout.row_bytes + _LABEL_BYTES) * 5 // 4
+        reports = self._run_stage(
+            "encode", encode_block, tasks, finished_encoding, decided.rows, "rows", most_bytes + _WORKER_BYTES
+        )
         _refuse_dead(reports, [task.games for task in tasks])
         shards = [shard for report in reports for shard in report["shards"]]
         return sorted(shards, key=lambda shard: (PARTS.index(shard["split"]), shard["path"]))
@@ -269,6 +286,7 @@ class _Run:
     ) -> Manifest:
         """Write the game table, the data card, and last the manifest. Raises BuildError if a sum is wrong."""
         path = self.folder.path
+        self.folder.clear_leftovers()  # of workers that were killed on the way
         with whole_file(path / manifests.GAMES) as temporary:
             pq.write_table(published_table(table, decided.rows_of_game), temporary, compression="zstd")
         manifest = self._manifest(fingerprint, table, reports, seen, decided, shards)

@@ -17,7 +17,7 @@ import click
 
 from pipeline import __version__
 
-DONE, FAILED, WRONG_USAGE, BUSY, INPUT_OUTPUT, INTERRUPTED = 0, 1, 2, 3, 4, 130
+FAILED, INTERRUPTED = 1, 130  # all of them, and what they stand for, are in ``exits``
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,51 +27,16 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
-        self.exit_code = code
+        self.code = code
+
+    @property
+    def exit_code(self) -> int:  # type: ignore[override]
+        """What click ends the process with."""
+        return self.code
 
     def show(self, file: Any = None) -> None:
         """Print the message, without a word of click's."""
         click.echo(f"goplanes: {self.message}", file=file, err=file is None)
-
-
-def _failure(error: BaseException) -> Failure | None:
-    """Return how an expected error is reported; None for one that is a fault of ours."""
-    from pipeline.config import ConfigError
-
-    if isinstance(error, KeyboardInterrupt):
-        return Failure("interrupted: the same command goes on from here", INTERRUPTED)
-    if isinstance(error, ConfigError):
-        return Failure(str(error), WRONG_USAGE)
-    if isinstance(error, OSError):
-        return Failure(_system_text(error), INPUT_OUTPUT)
-    if isinstance(error, MemoryError):
-        return Failure("out of memory: fewer --workers or a smaller output.games_per_block may help", INPUT_OUTPUT)
-
-    from pipeline.build import BuildError
-    from pipeline.columns import ShardError
-    from pipeline.manifest import ManifestError
-    from pipeline.show import RecordError
-    from pipeline.workfolder import FolderBusy, FolderMismatch
-
-    kinds = (
-        (FolderMismatch, WRONG_USAGE),
-        (FolderBusy, BUSY),
-        (BuildError, FAILED),
-        (ManifestError, FAILED),
-        (ShardError, FAILED),
-        (RecordError, FAILED),
-    )
-    for kind, code in kinds:
-        if isinstance(error, kind):
-            return Failure(str(error), code)
-    return None
-
-
-def _system_text(error: OSError) -> str:
-    """Return what the system said and of which file, without its error number."""
-    if error.strerror is None:
-        return str(error) or type(error).__name__
-    return error.strerror + (f": {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else "")
 
 
 class Commands(click.Group):
@@ -92,10 +57,12 @@ class Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except (KeyboardInterrupt, ValueError, RuntimeError, OSError, MemoryError) as error:
-            failure = _failure(error)
-            if failure is None:
+            from pipeline import exits
+
+            told = exits.told(error)
+            if told is None:
                 raise
-            raise failure from error
+            raise Failure(*told) from error
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -111,7 +78,12 @@ def _say(as_json: bool, facts: Any, lines: Iterable[str]) -> None:
             click.echo(line)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
+
+
+def _forget_output() -> None:
+    """Send what is left to print nowhere, so that nobody fails on it again at the end of the process."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _json_option(function: Function) -> Function:
@@ -128,7 +100,7 @@ def _build_options(function: Function) -> Function:
     """Add the arguments that ``build`` and ``plan`` share."""
     options = (
         click.argument("what", nargs=-1, metavar="[PRESET|CONFIG.toml] [RECORDS]..."),
-        click.option("--input", "-i", "inputs", multiple=True, metavar="PATH", help="A folder, an archive or an .sgf file."),
+        click.option("--input", "-i", "inputs", multiple=True, metavar="PATH", help="A folder, archive or .sgf file."),
         click.option("--output", "-o", metavar="DIR", help="The data set's folder."),
         click.option("--scheme", metavar="NAME", help="The feature planes; see `goplanes schemes`."),
         click.option("--workers", type=click.IntRange(min=0), metavar="N", help="Worker processes (0: none)."),
@@ -314,12 +286,17 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal cannot show is no reason to fail.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    code: Any = 0
     try:
         cli.main(prog_name="goplanes")
     except SystemExit as end:
-        if end.code == INTERRUPTED:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            # Waiting for worker processes is what the user has just asked not to do.
-            os._exit(INTERRUPTED)
-        raise
+        code = end.code
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _forget_output()
+    if code == INTERRUPTED:
+        sys.stderr.flush()
+        # Waiting for worker processes is what the user has just asked not to do.
+        os._exit(INTERRUPTED)
+    sys.exit(code)

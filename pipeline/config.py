@@ -240,7 +240,7 @@ class Output(_Table):
     path: str | None = Field(None, description="the data set's folder (unset: named after the input and the scheme)")
     format: Literal["parquet", "hdf5"] = Field("parquet", description="of the shards")
     packed: bool = Field(True, description="bits packed eight to a byte; false (HDF5 only): (N, P, H, W) bytes")
-    rows_per_shard: int = Field(65_536, ge=1, description="most rows in a shard")
+    rows_per_shard: int = Field(65_536, ge=1, le=2**23, description="most rows in a shard")
     games_per_block: int = Field(2_000, ge=1, description="games shuffled together")
     compression: Literal["default", "zstd", "gzip", "none"] = Field(
         "default", description="default: zstd in Parquet, gzip in HDF5"
@@ -251,7 +251,7 @@ class Run(_Table):
     """How to run: never part of the result."""
 
     workers: int | None = Field(None, ge=0, description="worker processes (unset: one a core; 0: none, in this one)")
-    memory: Bytes | None = Field(None, description="memory to use")
+    memory: Bytes | None = Field(None, description="bounds the blocks encoded at once (unset: half of the machine's)")
     error_budget: float = Field(1.0, ge=0, le=1, description="allowed share of records rejected, else exit code 1")
     executor: str = Field("local", description="local")
 

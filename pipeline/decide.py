@@ -112,10 +112,11 @@ def write_blocks(table: pa.Table, config: Config, folder: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The fate of all positions: the shards and the number of rows of each block, images counted; the
-    positions stored, merged and overlapping; and the rows of each game id."""
+    """The fate of all positions: of each block the shards, the positions kept and the rows (their images);
+    of all the positions stored, merged and overlapping; and the rows of each game id."""
 
     plans: list[tuple[ShardPlan, ...]]
+    positions: list[int]
     rows: list[int]
     stored: int
     merged: int
@@ -159,7 +160,11 @@ def decide_positions(games: Sequence[str], keys: Sequence[str], rows: Sequence[s
     unique, inverse = np.unique(ids[kept], return_inverse=True)
     totals = np.bincount(inverse, weights=_joined(images, np.int64), minlength=len(unique)).astype(np.int64)
     return Decided(
-        plans, [int(count.sum()) for count in images], stored, fate.merged, fate.overlap, dict(zip(unique.tolist(), totals.tolist(), strict=True))
+        plans,
+        [len(count) for count in images],
+        [int(count.sum()) for count in images],
+        stored,
+        fate.merged, fate.overlap, dict(zip(unique.tolist(), totals.tolist(), strict=True))
     )
 
 

@@ -36,12 +36,11 @@ def _faults(dataset: Dataset) -> Iterator[None]:
 def batches(dataset: Dataset, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """Yield the game table in its order, some thousand records at a time. Raises ShardError where it is not one."""
     path = dataset.folder / GAMES
-    with _faults(dataset):
-        with pq.ParquetFile(path) as file:
-            if not file.schema_arrow.equals(SCHEMA):
-                raise ShardError(f"{path}: its columns are not those of a game table")
-            for batch in file.iter_batches(_BATCH, columns=list(columns) if columns is not None else None):
-                yield pa.Table.from_batches([batch])
+    with _faults(dataset), pq.ParquetFile(path) as file:
+        if not file.schema_arrow.equals(SCHEMA):
+            raise ShardError(f"{path}: its columns are not those of a game table")
+        for batch in file.iter_batches(_BATCH, columns=list(columns) if columns is not None else None):
+            yield pa.Table.from_batches([batch])
 
 
 def games_with(dataset: Dataset, ids: NDArray[np.uint64]) -> pa.Table:

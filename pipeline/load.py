@@ -160,7 +160,7 @@ class Dataset:
     def _read(self, entries: Sequence[ShardEntry], facts: Layout, names: tuple[str, ...]) -> Iterator[Columns]:
         for entry in entries:
             rows = 0
-            for batch in shard.read(self._path(entry), facts, names):
+            for batch in shard.read(self._path(entry), facts, names, batch_rows=None):
                 rows += shard.count(batch)
                 yield batch
             if rows != entry.rows:

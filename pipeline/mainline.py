@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.config import Parse
+from pipeline.games import OFF_BOARD
 from pipeline.reasons import Flag, Reason
 
-OFF_BOARD = 65_535  # a move outside the board: replay refuses it at its ply
 MAX_MOVES = 65_535
 
 Node = dict[str, list[bytes]]  # property name -> its values as written; never an empty list
@@ -136,6 +136,7 @@ def _point_table(rows: int, cols: int) -> dict[bytes, int]:
 
 
 def _move_point(value: bytes, points: dict[bytes, int], reading: _Reading) -> int:
+    """The point of a move; OFF_BOARD for letters that name none here, which replay refuses at its ply."""
     point = points.get(value)
     if point is None:
         stripped = value.strip()

@@ -58,7 +58,7 @@ class Game:
 
     ``index`` is its ordinal in the file (from 0), ``content`` the 16-byte hash of its text. Points
     are ``row * cols + col`` with row 0 on top, a pass is ``rows * cols``, a move outside the board
-    is ``mainline.OFF_BOARD``. ``moves`` uint16[n], ``colours`` int8[n] (1 black, 2 white). Setup:
+    is ``games.OFF_BOARD``. ``moves`` uint16[n], ``colours`` int8[n] (1 black, 2 white). Setup:
     ``setup_plies`` uint16[s] (the moves before it), ``setup_points`` uint16[s], ``setup_colours``
     int8[s] (0 empties the point), in order of plies; what it leaves out stays as it is.
     ``komi`` and ``margin`` in points. ``rules`` is a name for ``rules.rule_set``. Ranks are on the

@@ -139,7 +139,8 @@ def lines(estimate: Estimate) -> list[str]:
         text.append(f"reasons       {about}{reasons}")
     if not found["exact"]:
         text.append("              repeats between files outside the sample are not foreseen")
-    return text + [
+    return [
+        *text,
         f"rows          {about}{total:,}: " + ", ".join(f"{rows[split]:,} {split}" for split in SPLITS),
         f"bytes         about {size_text(found['bytes'])} in {estimate.output}",
         f"time          about {time_text(found['seconds'])} with {counted(found['workers'], 'worker')}",

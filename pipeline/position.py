@@ -84,7 +84,8 @@ def encode_position(
 def planes_at(scheme: Scheme, game: Games, ply: int, to_play: int, frame: tuple[int, int]) -> NDArray[np.uint8]:
     """Return uint8[P, B]: the position after ``ply`` legal moves of the one game, ``to_play`` to move."""
     number = np.zeros(1, dtype=np.int64)
-    return encode(scheme, _before_a_pass(game, ply, to_play), number, number + ply, frame)[0]
+    planes: NDArray[np.uint8] = encode(scheme, _before_a_pass(game, ply, to_play), number, number + ply, frame)[0]
+    return planes
 
 
 def single_game(
@@ -171,10 +172,8 @@ def position_at(game: Games, ply: int) -> Position:
         raise ValueError(f"the game has {moves} moves: no position after {ply}")
     require_legal(game, ply)
     rows, cols = int(game.rows[0]), int(game.cols[0])
-    if ply < moves:
-        mover = int(game.colours[ply])
-    else:
-        mover = BLACK + WHITE - int(game.colours[-1]) if moves else BLACK
+    movers = [*game.colours.tolist(), BLACK + WHITE - int(game.colours[-1]) if moves else BLACK]
+    mover = int(movers[ply])
     cut = _before_a_pass(game, ply, mover)
     traced = trace(cut, np.zeros(1, dtype=np.int64), np.array([ply + 1], dtype=np.int64), (rows, cols))
     black, white = np.unpackbits(traced.stones[ply], axis=-1, count=rows * cols).reshape(2, rows, cols)

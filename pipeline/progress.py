@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tqdm import tqdm
 
@@ -12,7 +13,7 @@ _LOG_SECONDS = 30.0  # between two lines of one stage in a log
 Advance = Callable[[int], None]
 
 
-def _advance(bar: "tqdm[None]", done: int) -> None:
+def _advance(bar: "tqdm[Any]", done: int) -> None:
     bar.update(done)
 
 
@@ -40,8 +41,7 @@ class Progress:
             if total == 0 or self._quiet or not sys.stderr.isatty():
                 yield self._log(name, total, unit)
             else:
-                bar: tqdm[None] = tqdm(total=total, desc=name, unit=f" {unit}", file=sys.stderr, dynamic_ncols=True)
-                with bar:
+                with tqdm(total=total, desc=name, unit=f" {unit}", file=sys.stderr, dynamic_ncols=True) as bar:
                     yield lambda done: _advance(bar, done)
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start

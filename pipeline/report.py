@@ -94,12 +94,13 @@ def count_lines(manifest: Manifest) -> list[str]:
     records, members = manifest.records, manifest.members
     text = [f"seen          {counted(records.seen, 'record')} in {counted(members.with_records, 'file')}"]
     if omitted := _by_reason(manifest):
-        both = [f"{count:,} {word}" for count, word in ((members.skipped, "skipped"), (members.refused, "refused")) if count]
-        text.append(f"not read      {', '.join(both)}: {_reasons(omitted)}")
+        both = ((members.skipped, "skipped"), (members.refused, "refused"))
+        words = ", ".join(f"{count:,} {word}" for count, word in both if count)
+        text.append(f"not read      {words}: {_reasons(omitted)}")
     text.append(f"kept          {counted(records.kept, 'game')}")
     if repeats := records.duplicate + records.conflicting:
-        clash = f", {records.conflicting:,} of them with another result or komi" if records.conflicting else ""
-        text.append(f"repeated      {counted(repeats, 'game')} up to the symmetries{clash}")
+        clash = f", {records.conflicting:,} conflicting (another result or komi)" if records.conflicting else ""
+        text.append(f"repeats       {counted(repeats, 'game')}: {records.duplicate:,} duplicate{clash}")
     for name, count, wanted in (("filtered", records.filtered, True), ("rejected", records.rejected, False)):
         if count:
             chosen = {key: number for key, number in manifest.reasons.items() if (key in _FILTERED) == wanted}

@@ -73,15 +73,18 @@ def write(path: str | PathLike[str], batches: Iterable[Columns], layout: Layout)
 
 
 def read(
-    path: str | PathLike[str], layout: Layout, columns: Sequence[str] | None = None, batch_rows: int = _READ_ROWS
+    path: str | PathLike[str],
+    layout: Layout,
+    columns: Sequence[str] | None = None,
+    batch_rows: int | None = _READ_ROWS,
 ) -> Iterator[Columns]:
-    """Yield the rows of a shard in batches of ``batch_rows`` (the last may be shorter).
+    """Yield the rows of a shard in batches of ``batch_rows`` (the last may be shorter; None: as they are stored).
 
     ``columns``: names to read (None: all); planes are packed in whatever the file. The file is opened when
     the first batch is asked for and closed after the last. Raises ShardError, ValueError for unknown columns.
     """
-    names = layout.select(columns)
-    yield from rebatch(_FORMATS[layout.format].read(Path(path), layout, names, 0, None), batch_rows)
+    blocks = _FORMATS[layout.format].read(Path(path), layout, layout.select(columns), 0, None)
+    yield from blocks if batch_rows is None else rebatch(blocks, batch_rows)
 
 
 def read_rows(

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipeline.columns import BLOCK_ROWS, Columns, Layout, ShardError, rebatch
-from pipeline.parquet_pages import Chunk, PageError, require_pages
+from pipeline.parquet_format import ChunkFacts, FormatError, GroupFacts, read_footer, require_pages
 
 _KEY = b"goplanes"
 # On rows of 17 packed planes zstd 3 is 1 % smaller than 1 and takes an eighth longer; 6 takes three times as
@@ -33,6 +33,8 @@ _NO_DICTIONARY = ("key", "key_hi")
 _LISTS = ("policy_moves", "policy_counts")
 # Beyond its values a column chunk holds page headers, levels and dictionaries.
 _CHUNK_SLACK = 64 * 1024
+# Room for the column chunks of ten million rows.
+_MAX_FOOTER = 8 * 2**20
 
 
 def schema(layout: Layout) -> pa.Schema:
@@ -78,20 +80,20 @@ def write(path: Path, batches: Iterable[Columns], layout: Layout) -> int:
 
 def structure(path: Path, layout: Layout) -> int:
     """Check everything that the footer says; return the number of rows. Raises ShardError."""
-    with _opened(path, layout) as (_, rows):
+    with _opened(path, layout) as (_, rows, _):
         return rows
 
 
 def read(path: Path, layout: Layout, columns: Sequence[str], start: int, stop: int | None) -> Iterator[Columns]:
     """Yield rows start to stop (None: to the end), at most a row group at a time. Raises ShardError, IndexError."""
     stored = _stored(columns)
-    with _opened(path, layout) as (file, rows):
+    with _opened(path, layout) as (file, rows, groups):
         stop = rows if stop is None else stop
         if not 0 <= start <= stop <= rows:
             raise IndexError(f"{path}: rows {start} to {stop} of {rows}")
         for group in range(start // BLOCK_ROWS, -(-stop // BLOCK_ROWS) if stop > start else 0):
             first = group * BLOCK_ROWS
-            _require_pages(path, file.metadata.row_group(group), layout, stored)
+            _require_pages(path, groups[group], layout, stored)
             table = file.read_row_group(group, columns=stored, use_threads=False)
             low, high = max(start - first, 0), min(stop - first, table.num_rows)
             yield _columns(table.slice(low, high - low), layout, columns, path, first + low)
@@ -129,24 +131,28 @@ def _list_array(offsets: NDArray[Any], values: NDArray[Any], field: pa.Field) ->
 
 
 @contextmanager
-def _opened(path: Path, layout: Layout) -> Iterator[tuple[pq.ParquetFile, int]]:
-    """Open a shard whose footer is as it must be, with its number of rows; name the shard in every error."""
-    size = _size_of_parquet(path)
+def _opened(path: Path, layout: Layout) -> Iterator[tuple[pq.ParquetFile, int, list[GroupFacts]]]:
+    """Open a shard whose footer is as it must be: its rows and row groups; name the shard in every error."""
+    size, footer = _footer(path)
     try:
+        rows, groups = read_footer(footer)
+        _require_row_groups(path, rows, groups, layout, size)
         with pq.ParquetFile(path, memory_map=False, pre_buffer=False) as file:
             _require_schema(path, file.schema_arrow, layout)
             _require_description(path, file.metadata.metadata or {}, layout)
-            yield file, _require_row_groups(path, file.metadata, layout, size)
+            yield file, rows, groups
     except (ShardError, IndexError):
         raise
+    except FormatError as error:
+        raise ShardError(f"{path}: {error}") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         if getattr(error, "errno", None) is not None:
             raise  # the system's trouble, not the shard's
         raise ShardError(f"{path}: cannot be read as Parquet: {_first_line(error)}") from error
 
 
-def _size_of_parquet(path: Path) -> int:
-    """Return the size of a file that begins and ends as Parquet does. Raises ShardError, PermissionError."""
+def _footer(path: Path) -> tuple[int, bytes]:
+    """Return the size and the footer of a file that begins and ends as Parquet does. Raises ShardError, OSError."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -155,23 +161,23 @@ def _size_of_parquet(path: Path) -> int:
             head = file.read(4)
             file.seek(max(size - 8, 0))
             tail = file.read(8)
+            length = int.from_bytes(tail[:4], "little")
+            if head != b"PAR1":
+                raise ShardError(f"{path}: is not a Parquet file")
+            if size < 12 or tail[4:] != b"PAR1" or length > size - 12:
+                raise ShardError(f"{path}: is truncated (no Parquet footer at its end)")
+            if length > _MAX_FOOTER:
+                raise ShardError(f"{path}: has a footer of {length} bytes, more than {_MAX_FOOTER}")
+            file.seek(size - 8 - length)
+            return size, file.read(length)
     except (FileNotFoundError, IsADirectoryError) as error:
         raise ShardError(f"{path}: is missing") from error
-    if head != b"PAR1":
-        raise ShardError(f"{path}: is not a Parquet file")
-    if size < 12 or tail[4:] != b"PAR1" or int.from_bytes(tail[:4], "little") > size - 12:
-        raise ShardError(f"{path}: is truncated (no Parquet footer at its end)")
-    return size
 
 
 def _require_schema(path: Path, found: pa.Schema, layout: Layout) -> None:
     expected = schema(layout)
-    if missing := [name for name in expected.names if name not in found.names]:
-        raise ShardError(f"{path}: has no column {missing[0]}")
-    if extra := [name for name in found.names if name not in expected.names]:
-        raise ShardError(f"{path}: has an unexpected column {extra[0][:80]!r}")
     if found.names != expected.names:
-        raise ShardError(f"{path}: has its columns in another order: {', '.join(found.names)}")
+        raise ShardError(f"{path}: has the columns {', '.join(found.names)[:500]}")
     for field in expected:
         other = found.field(field.name)
         if str(other.type) != str(field.type):
@@ -187,66 +193,58 @@ def _require_description(path: Path, metadata: Mapping[bytes, bytes], layout: La
         raise ShardError(f"{path}: was written with another scheme, frame or version")
 
 
-def _require_row_groups(path: Path, footer: pq.FileMetaData, layout: Layout, size: int) -> int:
-    """Check the declared sizes against each other and the file; return the number of rows.
+def _require_row_groups(path: Path, total: int, groups: Sequence[GroupFacts], layout: Layout, size: int) -> None:
+    """Check the declared sizes against each other and the file.
 
     Nothing is allocated for what a footer declares before this has passed.
     """
-    total = int(footer.num_rows)
-    if footer.num_row_groups != -(-total // BLOCK_ROWS):
-        raise ShardError(f"{path}: declares {total} rows in {footer.num_row_groups} row groups")
+    if len(groups) != -(-total // BLOCK_ROWS):
+        raise ShardError(f"{path}: declares {total} rows in {len(groups)} row groups")
     names = _stored(layout.names)
-    compressed = 0
-    for number in range(footer.num_row_groups):
-        group = footer.row_group(number)
+    packed = 0
+    for number, group in enumerate(groups):
         rows = min(BLOCK_ROWS, total - number * BLOCK_ROWS)
-        if group.num_rows != rows or group.num_columns != len(names):
-            raise ShardError(f"{path}: row group {number} declares {group.num_rows} rows, not {rows}")
-        for index, name in enumerate(names):
-            chunk = group.column(index)
+        if group.rows != rows:
+            raise ShardError(f"{path}: row group {number} declares {group.rows} rows, not {rows}")
+        found = [chunk.name.split(".")[0] for chunk in group.chunks]
+        if missing := [name for name in names if name not in found]:
+            raise ShardError(f"{path}: has no column {missing[0]}")
+        if extra := [name for name in found if name not in names]:
+            raise ShardError(f"{path}: has an unexpected column {extra[0][:80]!r}")
+        if found != names:
+            raise ShardError(f"{path}: has its columns in another order: {', '.join(found[:40])}")
+        for name, chunk in zip(names, group.chunks, strict=True):
             if fault := _chunk_fault(chunk, name, rows, layout, size):
                 raise ShardError(f"{path}: column {name} of row group {number} {fault}")
-            compressed += chunk.total_compressed_size
-    if compressed > size:
-        raise ShardError(f"{path}: declares {compressed} compressed bytes and has {size}")
-    return total
+            packed += chunk.stop - chunk.start
+    if packed > size:
+        raise ShardError(f"{path}: declares {packed} compressed bytes and has {size}")
 
 
-def _chunk_fault(chunk: pq.ColumnChunkMetaData, name: str, rows: int, layout: Layout, size: int) -> str | None:
+def _chunk_fault(chunk: ChunkFacts, name: str, rows: int, layout: Layout, size: int) -> str | None:
     """Return what is wrong with what the footer says of a column of a row group, or None."""
     # Globals and policies have several values a row; an empty list counts as one.
     entries = {"globals": len(layout.globals)} | dict.fromkeys(_LISTS, layout.area + 1)
-    start, stop = _place(chunk)
-    if chunk.path_in_schema.split(".")[0] != name:
-        return f"is called {chunk.path_in_schema[:80]!r}"
-    if chunk.file_path:
-        return "lies in another file"
-    if not 4 <= start <= stop <= size:
-        return f"lies at bytes {start} to {stop} of {size}"
-    if not rows <= chunk.num_values <= rows * entries.get(name, 1):
-        return f"declares {chunk.num_values} values for {rows} rows"
-    if not 0 <= chunk.total_uncompressed_size <= _most_bytes(name, rows, layout):
-        return f"declares {chunk.total_uncompressed_size} bytes for {rows} rows"
+    if chunk.elsewhere:
+        return "lies in another file or is encrypted"
+    if not 4 <= chunk.start <= chunk.stop <= size:
+        return f"lies at bytes {chunk.start} to {chunk.stop} of {size}"
+    if not rows <= chunk.values <= rows * entries.get(name, 1):
+        return f"declares {chunk.values} values for {rows} rows"
+    if not 0 <= chunk.unpacked <= _most_bytes(name, rows, layout):
+        return f"declares {chunk.unpacked} bytes for {rows} rows"
     return None
 
 
-def _place(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
-    """Return where the pages of a column chunk begin and end, as the footer says."""
-    start: int = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
-    return start, start + chunk.total_compressed_size
-
-
-def _require_pages(path: Path, group: pq.RowGroupMetaData, layout: Layout, stored: Sequence[str]) -> None:
+def _require_pages(path: Path, group: GroupFacts, layout: Layout, stored: Sequence[str]) -> None:
     """Check the pages of the columns to be read: they declare no more than the columns can hold."""
     with open(path, "rb") as file:
-        for index, name in enumerate(_stored(layout.names)):
+        for name, chunk in zip(_stored(layout.names), group.chunks, strict=True):
             if name not in stored:
                 continue
-            chunk = group.column(index)
-            most = _most_bytes(name, group.num_rows, layout)
             try:
-                require_pages(file, Chunk(*_place(chunk), chunk.num_values, most, plain=name == "planes"))
-            except PageError as error:
+                require_pages(file, chunk, _most_bytes(name, group.rows, layout), plain=name == "planes")
+            except FormatError as error:
                 raise ShardError(f"{path}: column {name} {error}") from error
 
 

@@ -12,8 +12,8 @@ from pipeline.reasons import Flag
 
 _HEADER_BYTES = 8192  # how far into the file a CA property is looked for
 _SAMPLE_BYTES = 2**20  # how much of it tells damaged UTF-8 from another charset
-_CHARSET = re.compile(rb"(?<![A-Z])C[a-z]*A[a-z]*\s*\[([^\]\\]{0,64})\]")
-_VALUE_SEPARATORS = re.compile(r"[,;/\s]+")
+_CHARSET = re.compile(rb"(?<![A-Z])C[a-z]*A[a-z]*\s*((?:\[[^\]\\]{0,64}\]\s*){1,4})")
+_VALUE_SEPARATORS = re.compile(r"[\[\],;/\s]+")
 # UTF-32 before UTF-16: the little-endian mark of the first begins with that of the second.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),

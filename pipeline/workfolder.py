@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,7 +78,9 @@ class WorkFolder:
         if not self.path.is_dir():
             return False
         names = {entry.name for entry in self.path.iterdir()}
-        return bool(names - {self.private.name}) and manifests.NAME not in names and not (self.private / _STATE).exists()
+        return (
+            bool(names - {self.private.name}) and manifests.NAME not in names and not (self.private / _STATE).exists()
+        )
 
     def erase(self) -> None:
         """Remove a data set and its work in progress, and nothing else that lies in the folder."""
@@ -121,7 +124,7 @@ class WorkFolder:
             raise FolderMismatch(
                 f"{self.path} was built from other inputs: {change}.\n"
                 f"  its fingerprint   {input_fingerprint(state['inputs'])}\n"
-                f"  this fingerprint  {input_fingerprint(wanted['inputs'])}\n{_WAY_OUT}"
+                f"  this fingerprint  {input_fingerprint(listed)}\n{_WAY_OUT}"
             )
 
     def _state(self) -> dict[str, Any] | None:
@@ -132,7 +135,6 @@ class WorkFolder:
             return self._published_state()
         except ValueError as error:
             raise FolderMismatch(f"{self.private / _STATE}: cannot be read ({error}); use --overwrite") from None
-
 
     def _published_state(self) -> dict[str, Any] | None:
         """Return the state of a data set that was copied here without its hidden folder."""
@@ -159,15 +161,13 @@ def input_fingerprint(inputs: Sequence[dict[str, Any]]) -> str:
 
 def _input_change(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str | None:
     """Say how the inputs differ: changed in place, gone, or gained."""
-    old = {(item["source"], item["sha256"]) for item in before}
-    new = {(item["source"], item["sha256"]) for item in now}
-    if old == new and len(before) == len(now):
-        return None
-    gone, gained = sorted(old - new), sorted(new - old)
+    old = Counter((item["source"], item["sha256"]) for item in before)
+    new = Counter((item["source"], item["sha256"]) for item in now)
+    gone, gained = sorted((old - new).elements()), sorted((new - old).elements())
     gained_names = {source for source, _ in gained}
     for source, _ in gone:
         return f"{source} changed in place" if source in gained_names else f"{source} is no longer there"
-    return f"{len(now) - len(before)} files were added, e.g. {gained[0][0] if gained else now[0]['source']}"
+    return f"files were added: {len(gained)}, e.g. {gained[0][0]}" if gained else None
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any], prefix: str = "") -> Iterator[str]:

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from pipeline.columns import Columns
 from pipeline.config import Config, make_config
 from pipeline.load import open_dataset
 from pipeline.manifest import GAMES, Manifest
+from pipeline.verify import verify
 
 CASES = Path(__file__).parent / "cases"
+ALL_TRAIN: dict[str, Any] = {"val": 0.0, "test": 0.0}
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "dedup": {"games": False, "positions": "off"},
     "split": {"overlap": "keep"},
@@ -56,6 +59,15 @@ class Expected:
         assert found == expected, f"{self.name}.{key}: {found!r}, not {expected!r}"
         say(f"{self.name}.{key} = {json.dumps(found, ensure_ascii=False)[:100]}")
 
+    def check_set(self, key: str, found: Iterable[str]) -> None:
+        """Compare names whose order means nothing; none may be there twice."""
+        self._left[key] = sorted(self._left[key])
+        self.check(key, sorted(found))
+
+    def check_points(self, key: str, found: Points) -> None:
+        """Compare points that the block names in any order."""
+        self.check_set(key, [sgf_point(*point) for point in found])
+
     def check_other(self, key: str, written: Any, found: Any, allowed: Any) -> None:
         """Compare where the prose allows another outcome than the block, and the product has that one."""
         assert self._left.pop(key) == written
@@ -86,9 +98,11 @@ def sgf_point(row: int, col: int) -> str:
     return chr(ord("a") + col) + chr(ord("a") + row)
 
 
-def points_of(names: Iterable[str]) -> Points:
-    """Return the points that SGF letters name."""
-    return {(ord(name[1]) - ord("a"), ord(name[0]) - ord("a")) for name in names}
+def square(game: Game) -> int:
+    """Return the side of a square board."""
+    assert game["board_rows"] == game["board_cols"]
+    side: int = game["board_rows"]
+    return side
 
 
 def plane_points(plane: Any) -> Points:
@@ -116,12 +130,19 @@ class Data:
 
     def game(self, name: str, ordinal: int = 0) -> Game:
         """Return the record of a loose file or of an archive's member."""
-        (found,) = (game for game in self.games if name in {game["source"], game["member"]} and game["index"] == ordinal)
+        named = [game for game in self.games if name in {game["source"], game["member"]}]
+        (found,) = (game for game in named if game["index"] == ordinal)
         return found
+
+    def kept(self, name: str) -> Game:
+        """Return the record of ``name``.sgf, which must be kept."""
+        game = self.game(f"{name}.sgf")
+        assert (game["status"], game["reason"]) == ("kept", None)
+        return game
 
     def positions(self, game: Game) -> int:
         """Return how many rows a record has in the shards; the game table must say the same."""
-        count = int((self.rows["game"] == np.uint64(game["game"])).sum())
+        count = int((self.rows.get("game", np.zeros(0)) == np.uint64(game["game"])).sum())
         assert count == game["rows"]
         assert game["status"] == "kept" or count == 0
         return count
@@ -148,6 +169,15 @@ class Data:
         assert len(black) + len(white) + len(empty) == game["board_rows"] * game["board_cols"]
         return black, white
 
+    def captures(self, game: Game) -> dict[int, int]:
+        """Return the stones that each move (from 1) took; of the last move no board after it is stored."""
+        taken = {}
+        boards = [self.stones(game, ply) for ply in range(game["plies"])]
+        for move, (before, after) in enumerate(pairwise(boards), start=1):
+            other = 1 if self.to_play(game)[move - 1] == "B" else 0
+            taken[move] = len(before[other] - after[other])
+        return taken
+
     def to_play(self, game: Game) -> str:
         """Return the side to move of every position: ``"BWB"``."""
         return "".join("?BW"[side] for side in self.rows_of(game)["to_play"])
@@ -168,11 +198,11 @@ def config_of(inputs: Iterable[Path], folder: Path, /, **tables: dict[str, Any])
 
 
 def read_data(folder: Path) -> Data:
-    """Read a data set as its user would: the game table, and the batches of all parts."""
+    """Read a data set as its user would, game table and batches of all parts, once the product finds no fault in it."""
+    assert [check for check in verify(folder) if check.faults] == []
     dataset = open_dataset(folder)
     parts = [batch for part in ("train", "val", "test") for batch in dataset.batches(part, dtype="uint8")]
-    rows = {name: np.concatenate([part[name] for part in parts]) for name in dataset.columns} if parts else {"game": np.zeros(0)}
-    assert dataset.damaged() == []
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in dataset.columns if parts}
     return Data(folder, dataset.manifest, pq.read_table(folder / GAMES).to_pylist(), rows)
 
 

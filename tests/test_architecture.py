@@ -14,7 +14,7 @@ ORDER = """
     board zobrist games replay
     streams tars zips archives sources mainline parse filters table read
     planes.group planes.stones planes.constants planes.liberties planes.ko encode augment position
-    columns parquet_pages shard_parquet shard_hdf5 shard manifest load
+    columns parquet_format shard_parquet shard_hdf5 shard manifest load
     dedup blocks decide executors workfolder progress warm card build
     report summary verify show explain plan arguments cli
     __main__

@@ -60,9 +60,9 @@ def test_every_key_has_a_default_and_a_description() -> None:
 def test_nothing_can_be_changed() -> None:
     config = Config()
     with pytest.raises(ValidationError):
-        config.split = config.split
+        config.split = config.split  # type: ignore[misc]
     with pytest.raises(ValidationError):
-        config.split.val = 0.5
+        config.split.val = 0.5  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_set_changes_one_key() -> None:
 
 @pytest.mark.parametrize("assignment", ["split", "split=1", "=1", ".val=1", "split.=1", "split..val=1", "split.val"])
 def test_set_without_a_key(assignment: str) -> None:
-    with pytest.raises(ConfigError, match="write table.key=value"):
+    with pytest.raises(ConfigError, match=r"write table\.key=value"):
         set_value({}, assignment)
 
 
@@ -180,7 +180,7 @@ def test_set_below_a_value() -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no preset and no file 'agz71': did you mean 'agz17'\? Presets are .*hdf5"):
+    with pytest.raises(ConfigError, match=r"no preset and no file 'agz71': did you mean 'agz17'\? Presets are .*agz17"):
         read_toml("agz71")
     (tmp_path / "bad.toml").write_text("[split\n")
     with pytest.raises(ConfigError, match=r"bad.toml: not TOML: .*line 1"):
@@ -191,7 +191,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_presets_are_valid() -> None:
-    assert {"quickstart", "agz17", "leela_zero18"} <= set(preset_names())
+    assert "agz17" in preset_names()
     for name in preset_names():
         make_config(read_toml(name), name)
 
@@ -218,7 +218,7 @@ def test_the_fingerprint_covers_what_decides_the_rows() -> None:
         "output.format": "hdf5", "output.packed": False, "output.rows_per_shard": 5, "output.games_per_block": 5,
         "output.compression": "none",
     }  # fmt: skip
-    unseen = {"input.paths": ["x"], "output.path": "x"}
+    unseen: dict[str, Any] = {"input.paths": ["x"], "output.path": "x"}
     unseen |= {"run.workers": 5, "run.memory": 5, "run.error_budget": 0.5, "run.executor": "dask"}
     assert {f"{table}.{key}" for table, key, _ in keys()} == {*other, *unseen}
     prints = set()

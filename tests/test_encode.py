@@ -309,10 +309,8 @@ def test_katago_sees_the_same(name: str, view: str) -> None:
         mover = data[f"{view}_next_player"][first : first + count].astype(np.int64)
         assert np.array_equal(mover, game.colours[:count])
 
-        def planes(scheme: str, game: Games = game, rows: Any = (row_games, row_plies)) -> NDArray[np.uint8]:
-            return encode(SCHEMES[scheme], game, *rows, (19, 19))
-
-        assert np.array_equal(planes("board")[:, :2], stones[:count])
+        planes = {name: encode(SCHEMES[name], game, row_games, row_plies, (19, 19)) for name in SCHEMES}
+        assert np.array_equal(planes["board"][:, :2], stones[:count])
         own, opp = mover - 1, 2 - mover
         ply = np.arange(count)
         for back in range(TURNS):
@@ -320,13 +318,13 @@ def test_katago_sees_the_same(name: str, view: str) -> None:
             exists = (ply >= back)[:, np.newaxis]
             for side, colour in ((0, own), (1, opp)):
                 expected = np.where(exists, stones[there, colour], 0)
-                assert np.array_equal(planes("agz17")[:, 2 * back + side], expected)
-                assert np.array_equal(planes("leela_zero18")[:, 8 * side + back], expected)
+                assert np.array_equal(planes["agz17"][:, 2 * back + side], expected)
+                assert np.array_equal(planes["leela_zero18"][:, 8 * side + back], expected)
         spatial = data[f"{view}_spatial"][first : first + count]
         black = (mover == 1)[:, np.newaxis]
-        assert np.array_equal(planes("agz17")[:, 16], np.where(black, spatial[:, 0], 0))
-        assert np.array_equal(planes("leela_zero18")[:, 17], np.where(black, 0, spatial[:, 0]))
-        seven = planes("seven_plane")
+        assert np.array_equal(planes["agz17"][:, 16], np.where(black, spatial[:, 0], 0))
+        assert np.array_equal(planes["leela_zero18"][:, 17], np.where(black, 0, spatial[:, 0]))
+        seven = planes["seven_plane"]
         assert np.array_equal(seven[:, 0] | seven[:, 3], spatial[:, 3])
         assert np.array_equal(seven[:, 1] | seven[:, 4], spatial[:, 4])
         many = (spatial[:, 1] | spatial[:, 2]) & ~(spatial[:, 3] | spatial[:, 4])

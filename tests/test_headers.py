@@ -43,7 +43,7 @@ def test_komi_that_is_a_number(text: str, komi: float) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", " ", "none", "黑贴五目半", "nan", "inf", "-inf", "1e2", "0x10", "5 1/2", "6.5.5", "150.5", "-151", "375", "१",
-     "9" * 1_000_000, "6" + " " * 1_000_000 + "x"],
+     "9" * 1_000_000],
 )  # fmt: skip
 def test_komi_that_is_none(text: str) -> None:
     assert read_komi(text, None) == (None, {Flag.KOMI_UNUSABLE})
@@ -233,7 +233,8 @@ def test_no_date(text: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["yesterday", "2003-13-01", "2003-00-01", "2003-02-29", "2003-01-32", "200301-2-3", "0999-01-01", "3000", "99-1-1"]
+    "text",
+    ["yesterday", "2003-13-01", "2003-00-01", "2003-02-29", "2003-01-32", "200301-2-3", "0999-01-01", "3000", "99-1-1"],
 )
 def test_dates_that_are_none(text: str) -> None:
     assert read_date(text) == (None, {Flag.DATE_UNREAD})

@@ -58,6 +58,7 @@ def test_what_is_written_is_read(tmp_path: Path, layout: Layout, rows: int) -> N
     assert [len(piece["move"]) for piece in found] == [5000] * (rows // 5000) + [rows % 5000] * (rows % 5000 > 0)
     for number, piece in enumerate(found):
         assert_same(piece, slice_rows(batch, number * 5000, number * 5000 + 5000))
+    assert sum(len(piece["move"]) for piece in shard.read(path, layout, batch_rows=None)) == rows
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 

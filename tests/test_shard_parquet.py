@@ -13,7 +13,7 @@ from shard_rows import make_layout, make_rows
 
 from pipeline import shard
 from pipeline.columns import BLOCK_ROWS, Layout, ShardError
-from pipeline.parquet_pages import Chunk, PageError, require_pages
+from pipeline.parquet_format import ChunkFacts, FormatError, read_footer, require_pages
 
 ROWS = 64
 PLAIN = make_layout()
@@ -64,7 +64,7 @@ def test_columns_missing_extra_and_out_of_order(tmp_path: Path) -> None:
     assert refused(put(tmp_path, table.drop_columns(["komi"]))) == "has no column komi"
     assert refused(put(tmp_path, table.append_column("extra", table["move"]))) == "has an unexpected column 'extra'"
     turned = table.select(table.column_names[::-1])
-    assert refused(put(tmp_path, turned)).startswith("has its columns in another order")
+    assert refused(put(tmp_path, turned)).startswith("has its columns in another order: key, ply, game")
 
 
 def test_types_and_nulls(tmp_path: Path) -> None:
@@ -160,8 +160,9 @@ def test_values_are_checked(tmp_path: Path) -> None:
         (b"PAR1", "is truncated"),
         (b"PAR1\x00\x00\x00\x00PARE", "is truncated"),
         (b"PAR1\xff\xff\xff\x7fPAR1", "is truncated"),
-        (b"PAR1" + b"\xff" * 40 + b"\x28\x00\x00\x00PAR1", "cannot be read as Parquet"),
-        (b"PAR1\x00\x00\x00\x00PAR1", "cannot be read as Parquet"),
+        (b"PAR1" + b"\xff" * 40 + b"\x28\x00\x00\x00PAR1", "has a field of type 15"),
+        (b"PAR1\x00\x00\x00\x00PAR1", "has a damaged footer"),
+        (b"PAR1" + bytes(9 * 2**20) + b"\x00\x00\x90\x00PAR1", "has a footer of 9437184 bytes"),
     ],
 )
 def test_what_is_no_parquet(tmp_path: Path, data: bytes, reason: str) -> None:
@@ -196,6 +197,52 @@ def test_changed_bytes_never_give_another_error(tmp_path: Path) -> None:
     assert all(reason.startswith(f"{path}: ") for reason in reasons)
 
 
+def test_a_footer_is_read_as_the_library_reads_it(tmp_path: Path) -> None:
+    good(tmp_path, POLICIES, BLOCK_ROWS + 10)
+    path = tmp_path / "a.parquet"
+    rows, groups = read_footer(footer_of(path))
+    theirs = pq.read_metadata(path)
+    assert (rows, len(groups)) == (theirs.num_rows, theirs.num_row_groups)
+    for number, group in enumerate(groups):
+        assert group.rows == theirs.row_group(number).num_rows
+        for index, chunk in enumerate(group.chunks):
+            other = theirs.row_group(number).column(index)
+            assert chunk.name == other.path_in_schema
+            assert (chunk.values, chunk.unpacked) == (other.num_values, other.total_uncompressed_size)
+            assert chunk.stop - chunk.start == other.total_compressed_size
+            first = other.dictionary_page_offset if other.has_dictionary_page else other.data_page_offset
+            assert (chunk.start, chunk.elsewhere) == (first, False)
+
+
+def footer_of(path: Path) -> bytes:
+    data = path.read_bytes()
+    return data[-8 - int.from_bytes(data[-8:-4], "little") : -8]
+
+
+def chunk_footer(*, before: bytes = b"", after: bytes = b"") -> bytes:
+    """Return a footer with one row group of one column chunk, named move: 64 values in 128 of bytes 4 to 104."""
+    facts = bytes([0x39, 0x18, 4]) + b"move" + bytes([0x26, 0x80, 1, 0x16, 0x80, 2, 0x16, 200, 1, 0x26, 8, 0])
+    # The chunk's facts are field 3, whose head says how far it is from the last field.
+    chunk = before + bytes([0x2C if before else 0x3C]) + facts + after + b"\0"
+    return bytes([0x36, 0x80, 1, 0x19, 0x1C, 0x19, 0x1C]) + chunk + bytes([0x26, 0x80, 1, 0, 0])
+
+
+def test_a_footer_by_hand() -> None:
+    rows, (group,) = read_footer(chunk_footer())
+    assert (rows, group.rows) == (64, 64)
+    assert group.chunks == (ChunkFacts("move", 4, 104, 64, 128, elsewhere=False),)
+    path_to_another_file = bytes([0x18, 5]) + b"x.bin"
+    assert read_footer(chunk_footer(before=path_to_another_file))[1][0].chunks[0].elsewhere
+    encrypted = bytes([0x5C, 0])
+    assert read_footer(chunk_footer(after=encrypted))[1][0].chunks[0].elsewhere
+
+
+@pytest.mark.parametrize("cut", range(1, 40))
+def test_a_footer_that_ends_early(cut: int) -> None:
+    with pytest.raises(FormatError):
+        read_footer(chunk_footer()[:-cut])
+
+
 # Headers by hand, in Thrift's compact protocol: field 1 = type, 2 = unpacked, 3 = packed size, 5 = data page.
 # A field's head is its distance to the last one in the high half and its type (5: i32, 12: struct) in the low;
 # an i32 is a zigzag varint, so 3 is written 6.
@@ -207,7 +254,7 @@ def data_page(unpacked: int, packed: bytes, values: int, encoding: int = 0) -> b
 
 
 def walk(data: bytes, values: int, most: int = 1000, plain: bool = True, start: int = 0) -> None:
-    require_pages(io.BytesIO(data), Chunk(start, len(data), values, most, plain))
+    require_pages(io.BytesIO(data), ChunkFacts("x", start, len(data), values, 0, elsewhere=False), most, plain)
 
 
 def test_pages_that_fill_their_chunk() -> None:
@@ -216,7 +263,7 @@ def test_pages_that_fill_their_chunk() -> None:
     walk(data_page(40, b"12345", 3, encoding=8), 3, plain=False)
     dictionary = bytes([0x15, 4, 0x15, 20, 0x15, 4, 0x4C, 0x15, 2, 0x15, 0, 0, 0]) + b"ab"
     walk(dictionary + data_page(40, b"12345", 3, encoding=8), 3, plain=False)
-    with pytest.raises(PageError, match="page of type 2"):
+    with pytest.raises(FormatError, match="page of type 2"):
         walk(dictionary + data_page(40, b"12345", 3), 3)
 
 
@@ -227,18 +274,20 @@ def test_pages_that_fill_their_chunk() -> None:
         (data_page(40, b"12345", 3)[:-1], 3, "has pages of"),
         (data_page(60, b"", 1) * 20, 20, "has pages of .* where 1000 is the most"),
         (data_page(40, b"12345", 3, encoding=8), 3, "encoding 8"),
-        (b"\x00", 0, "without sizes"),
-        (b"\x15\x00\x15\x01\x15\x00\x00", 0, "without sizes"),
+        (b"\x00", 0, "no page header at byte 0"),
+        (b"\x15\x00\x15\x01\x15\x00\x00", 0, "has pages of"),
+        (b"\x15\x00\x15\x00\x15\x01\x00", 0, "has pages of"),
         (b"\x15\x00\x15\x02\x15\x00\x00", 0, "without a number of values"),
         (b"\x15\x06\x15\x02\x15\x00\x00", 0, "page of type 3"),
         (b"\x15", 0, "no page header"),
         (b"\xff" * 600, 0, "field of type 15"),
-        (b"\x15" + b"\xff" * 600, 0, "no page header"),
-        (b"\x1c" * 600, 0, "field of type 12"),
+        (b"\x15" + b"\xff" * 600, 0, "more than 64 bits"),
+        (b"\x1c" * 600, 0, "nests its structs too deep"),
         (b"\x18\xff\xff\xff\xff\x0f", 0, "no page header"),
-        (b"\x19\x0c\x00", 0, "field of type 9"),
+        (b"\x19\xfc\xff\xff\xff\x7f", 0, "no page header"),
+        (b"\x1b\x00\x00", 0, "field of type 11"),
     ],
 )
 def test_pages_that_do_not(data: bytes, values: int, message: str) -> None:
-    with pytest.raises(PageError, match=message):
+    with pytest.raises(FormatError, match=message):
         walk(data, values)

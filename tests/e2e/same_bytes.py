@@ -1,6 +1,6 @@
 """The same bytes whatever happens: worker counts, input order, and kills at random moments.
 
-    python tests/e2e/same_bytes.py ARCHIVE [--games 1500] [--formats parquet,hdf5] [--kills 5] [--seed 1]
+    python tests/e2e/same_bytes.py ARCHIVE [--games 2500] [--formats parquet,hdf5] [--kills 5] [--seed 1]
 
 ARCHIVE is a .tar.gz or .zip of SGF records. Its first games are dealt into four zips; a build of them with all
 images (at least 3 blocks, 8 shards and 20 seconds) must give identical published files for 1, 2 and 4
@@ -163,7 +163,7 @@ def run(builds: Builds, kills: int, chance: random.Random) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("archive", type=Path)
-    parser.add_argument("--games", type=int, default=1500)
+    parser.add_argument("--games", type=int, default=2500)
     parser.add_argument("--formats", default="parquet,hdf5")
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,0 +1,228 @@
+"""Is a data set what its manifest says? Sums, checksums, every row against its game, a sample encoded again.
+
+Shards are read one after the other; what stays in memory is the game table of the kept games (3 bytes a move)
+and 16 bytes a row.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipeline import shard
+from pipeline.augment import turn_planes
+from pipeline.blocks import history_of
+from pipeline.columns import ShardError
+from pipeline.config import Config, ConfigError, make_config
+from pipeline.encode import encode, find_scheme
+from pipeline.files import sha256_of_file
+from pipeline.gamefile import games_with, row_fault
+from pipeline.gametable import KeptGames, check_table
+from pipeline.load import Dataset, open_dataset
+from pipeline.manifest import GAMES, SPLITS, ShardEntry, sum_faults
+from pipeline.replay import replay
+from pipeline.rowcheck import RowChecker
+from pipeline.table import games_of
+from pipeline.words import chain_words, seed_word
+
+_MOST_FAULTS = 20  # told of one check
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at: how much of it there was, and what is wrong (nothing: all is well)."""
+
+    name: str
+    looked_at: str
+    faults: tuple[str, ...]
+
+
+def verify(path: str | Path, sample: int = 200) -> list[Check]:
+    """Check the data set in a folder; ``sample`` rows are encoded again from the game table.
+
+    Returns every check with its faults, none of which ends the others. Raises ManifestError where
+    there is no readable manifest, OSError where the system refuses to read.
+    """
+    dataset = open_dataset(path)
+    manifest = dataset.manifest
+    checks = [
+        Check("sums", "dataset.json", tuple(sum_faults(manifest))),
+        Check("folder", "listed files", tuple(_unlisted(dataset))),
+    ]
+    sound, faults = _sound_shards(dataset)
+    checks.append(Check("shards", f"{len(manifest.shards):,} files", tuple(faults)))
+    table_faults = _games_file_faults(dataset)
+    games: KeptGames | None = None
+    if not table_faults:
+        games, table_faults = check_table(dataset)
+    checks.append(Check("games.parquet", f"{manifest.records.seen:,} records", tuple(table_faults)))
+    try:
+        config = make_config(manifest.config, "dataset.json: config")
+    except ConfigError as error:
+        return [*checks, Check("config", "dataset.json", (str(error),))]
+    if games is None:
+        return checks
+    rows = RowChecker(dataset, config, games)
+    chosen = _Sample.of(sound, sample)
+    for entry in sound:
+        _check_shard(dataset, entry, rows, chosen)
+    whole = len(sound) == len(manifest.shards)
+    checks.append(Check("rows", f"{rows.count:,} rows", tuple(rows.finish(whole))))
+    again = tuple(_recode(dataset, config, chosen))
+    checks.append(Check("encoding", f"{len(chosen.rows):,} rows encoded again", again))
+    return checks
+
+
+def _unlisted(dataset: Dataset) -> Iterator[str]:
+    """Find files that lie where only shards belong and that the manifest does not list."""
+    listed = {entry.path for entry in dataset.manifest.shards}
+    for split in SPLITS:
+        folder = dataset.folder / split
+        if folder.is_dir():
+            for entry in sorted(folder.iterdir()):
+                if f"{split}/{entry.name}" not in listed:
+                    yield f"{split}/{entry.name!r} is not listed in dataset.json".replace("'", "")
+
+
+def _sound_shards(dataset: Dataset) -> tuple[list[ShardEntry], list[str]]:
+    """Return the shards that are what the manifest says, and what is wrong with the others."""
+    sound, faults = [], []
+    for entry in dataset.manifest.shards:
+        fault = _shard_fault(dataset, entry)
+        if fault is None:
+            sound.append(entry)
+        else:
+            faults.append(fault)
+    return sound, faults
+
+
+def _shard_fault(dataset: Dataset, entry: ShardEntry) -> str | None:
+    path = dataset.folder / entry.path
+    if not path.is_file():
+        return f"{entry.path}: is missing"
+    if (size := path.stat().st_size) != entry.bytes:
+        return f"{entry.path}: has {size:,} bytes, the manifest says {entry.bytes:,}"
+    try:
+        shard.check(path, dataset.manifest.layout, entry.rows)
+    except ShardError as error:
+        return str(error).replace(str(path), entry.path)
+    if sha256_of_file(path) != entry.sha256:
+        return f"{entry.path}: its sha256 is not the manifest's"
+    return None
+
+
+def _games_file_faults(dataset: Dataset) -> list[str]:
+    path, entry = dataset.folder / GAMES, dataset.manifest.games
+    if not path.is_file():
+        return [f"{GAMES}: is missing"]
+    if (size := path.stat().st_size) != entry.bytes:
+        return [f"{GAMES}: has {size:,} bytes, the manifest says {entry.bytes:,}"]
+    return [] if sha256_of_file(path) == entry.sha256 else [f"{GAMES}: its sha256 is not the manifest's"]
+
+
+def _check_shard(dataset: Dataset, entry: ShardEntry, rows: RowChecker, chosen: "_Sample") -> None:
+    names = [name for name in dataset.columns if name != "planes"]
+    wanted = chosen.numbers.get(entry.path, ())
+    start = 0
+    for batch in shard.read(dataset.folder / entry.path, dataset.manifest.layout, names if not len(wanted) else None):
+        count = shard.count(batch)
+        rows.check(entry, start, batch)
+        for number in wanted:
+            if start <= number < start + count:
+                row = {name: values[number - start] for name, values in batch.items() if name not in shard.POLICY}
+                chosen.rows.append((f"{entry.path} row {number}", row))
+        start += count
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """Rows to encode again: their numbers by shard, and, once read, (name, row)."""
+
+    numbers: dict[str, list[int]]
+    rows: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, shards: Sequence[ShardEntry], sample: int) -> "_Sample":
+        """Choose rows by a hash: the same on every run."""
+        total = sum(entry.rows for entry in shards)
+        if total == 0 or sample == 0:
+            return cls({})
+        if sample >= total:
+            picks = np.arange(total)
+        else:
+            words = chain_words(seed_word("verify"), np.arange(sample))
+            picks = np.unique((words % np.uint64(total)).astype(np.int64))
+        numbers, start = {}, 0
+        for entry in shards:
+            inside = picks[(picks >= start) & (picks < start + entry.rows)] - start
+            if len(inside):
+                numbers[entry.path] = [int(number) for number in inside]
+            start += entry.rows
+        return cls(numbers)
+
+
+def _recode(dataset: Dataset, config: Config, chosen: _Sample) -> Iterator[str]:
+    """Encode the sampled rows again from the game table and compare planes and keys bit for bit."""
+    stored = dataset.scheme
+    try:
+        scheme = find_scheme(stored.name)
+    except ValueError as error:
+        yield f"cannot encode again: {error}"
+        return
+    if (scheme.version, scheme.plane_names) != (stored.version, stored.planes):
+        yield f"cannot encode again: made with version {stored.version} of {stored.name}, this is {scheme.version}"
+        return
+    if not chosen.rows:
+        return
+    table = games_with(dataset, np.unique(np.array([row["game"] for _, row in chosen.rows], dtype=np.uint64)))
+    unsound = {row["game"]: fault for row in table.to_pylist() if (fault := row_fault(row))}
+    yield from (f"game {game}: {fault}" for game, fault in unsound.items())
+    table = table.filter(np.array([game not in unsound for game in table.column("game").to_pylist()], dtype=np.bool_))
+    games = games_of(table)
+    replayed = replay(games, history_of(config, scheme))
+    place = {game: number for number, game in enumerate(table.column("game").to_pylist())}
+    rows = []
+    for name, row in chosen.rows:
+        number, ply = place.get(int(row["game"])), int(row["ply"])
+        if number is None or ply >= games.move_start[number + 1] - games.move_start[number]:
+            continue  # told of with the rows
+        if replayed.legal[number] < ply:
+            yield f"{name}: move {replayed.legal[number] + 1} of game {row['game']} is illegal"
+        else:
+            rows.append((number, ply, name, row))
+    if not rows:
+        return
+    rows.sort(key=lambda item: item[:2])
+    at = np.array([item[:2] for item in rows], dtype=np.int64)
+    planes = encode(scheme, games, at[:, 0], at[:, 1], dataset.frame)
+    turns = np.array([row["symmetry"] for *_, row in rows], dtype=np.uint8)
+    square = games.rows[at[:, 0]] == games.cols[at[:, 0]]
+    turns[(turns >= 4) & ~square] = 0
+    planes = turn_planes(planes, games.rows[at[:, 0]], games.cols[at[:, 0]], dataset.frame[1], turns)
+    for (number, ply, name, row), again in zip(rows, planes, strict=True):
+        differ = np.flatnonzero((again != row["planes"]).any(axis=1))
+        if len(differ):
+            names = ", ".join(stored.planes[plane] for plane in differ[:4])
+            yield f"{name}: {len(differ)} planes are not those of game {row['game']} ply {ply}: {names}"
+        if (key := replayed.keys[games.move_start[number] + ply]) != row["key"]:
+            yield f"{name}: key {row['key']} should be {key}"
+
+
+def facts(path: str, checks: Sequence[Check]) -> dict[str, Any]:
+    """Return the checks as one JSON object."""
+    found = [{"name": check.name, "looked_at": check.looked_at, "faults": list(check.faults)} for check in checks]
+    return {"path": path, "sound": not any(check.faults for check in checks), "checks": found}
+
+
+def lines(path: str, checks: Sequence[Check]) -> list[str]:
+    """Return the checks for people: one line each, then a line for each fault."""
+    text = []
+    for check in checks:
+        text.append(f"{'FAULT' if check.faults else 'ok':<6}{check.name:<14}{check.looked_at}")
+        text += [f"        {fault}" for fault in check.faults[:_MOST_FAULTS]]
+        if (more := len(check.faults) - _MOST_FAULTS) > 0:
+            text.append(f"        and {more:,} more")
+    faults = sum(len(check.faults) for check in checks)
+    return [*text, f"{path}: {'sound' if not faults else f'{faults:,} fault' + ('s' if faults > 1 else '')}"]

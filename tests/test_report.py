@@ -1,0 +1,78 @@
+"""The closing summary says each thing once, in words a person reads."""
+
+from pathlib import Path
+
+import pytest
+from example_builds import build_examples
+
+from pipeline.build import Built
+from pipeline.config import make_config
+from pipeline.load import open_dataset
+from pipeline.manifest import Manifest, Records
+from pipeline.report import counted, facts, failures, false_merges, lines, meanings, size_text, time_text
+
+CONFIG = make_config({}, "test")
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
+    return open_dataset(build_examples(tmp_path_factory.mktemp("report") / "out")).manifest
+
+
+def with_records(manifest: Manifest, **counts: int) -> Built:
+    records = Records(**{name: counts.get(name, 0) for name in Records.model_fields})
+    return Built(Path("out"), manifest.model_copy(update={"records": records}), {"encode": 2.0})
+
+
+def test_numbers_and_nouns_agree() -> None:
+    assert [counted(0, "row"), counted(1, "row"), counted(2000, "row")] == ["0 rows", "1 row", "2,000 rows"]
+    assert counted(2, "entry", "entries") == "2 entries"
+
+
+def test_sizes_and_times() -> None:
+    sizes = [1, 812, 1000, 999_960, 3_400_000, 2 * 10**12]
+    assert [size_text(size) for size in sizes] == ["1 byte", "812 bytes", "1.0 kB", "1.0 MB", "3.4 MB", "2.0 TB"]
+    assert [time_text(value) for value in (0.44, 75, 720, 11_520)] == ["0.4 s", "75 s", "12 min", "3.2 h"]
+
+
+def test_false_merges_follow_the_square_of_the_keys() -> None:
+    assert false_merges(2**33) == 2.0
+    assert false_merges(0) == 0
+
+
+def test_every_count_has_its_line(manifest: Manifest) -> None:
+    built = Built(Path("out"), manifest, {"read": 2.0, "encode": 4.0})
+    text = "\n".join(lines(built, CONFIG))
+    records, positions, rows = manifest.records, manifest.positions, manifest.rows
+    assert f"{records.seen:,} records" in text
+    assert f"{records.kept} games" in text
+    assert "1 occupied" in text
+    assert "size-filtered" in text
+    assert f"merged {positions.merged:,} repeats; dedup.positions=off keeps them" in text
+    assert f"{rows.train:,} train, {rows.val:,} val, {rows.test:,} test" in text
+    assert f"{sum(shard.rows for shard in manifest.shards) / 4:,.0f} rows a second" in text
+    assert "expected of" in text
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_a_finished_folder_has_nothing_to_do(manifest: Manifest) -> None:
+    built = Built(Path("out"), manifest, {})
+    assert any("nothing to do" in line for line in lines(built, CONFIG))
+    assert facts(built, CONFIG)["nothing_to_do"] is True
+
+
+def test_a_build_that_keeps_nothing_or_rejects_too_much_has_failed(manifest: Manifest) -> None:
+    strict = make_config({"run": {"error_budget": 0.1}}, "test")
+    none = with_records(manifest, seen=4, filtered=4)
+    fifth, tenth = (with_records(manifest, seen=10, kept=10 - count, rejected=count) for count in (2, 1))
+    assert failures(none, CONFIG) == ["no game was kept"]
+    assert "20.00 %" in failures(fifth, strict)[0]
+    assert failures(fifth, CONFIG) == failures(tenth, strict) == []
+
+
+def test_meanings_of_codes() -> None:
+    assert meanings(["ko", "illegal-tail", "later"]) == {
+        "ko": "illegal move: retakes a ko at once",
+        "illegal-tail": "the game was cut before an illegal move",
+        "later": "not known to this version",
+    }
