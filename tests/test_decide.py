@@ -1,0 +1,250 @@
+"""Ids, duplicates, splits and blocks of games, and the fate of positions, against dictionaries."""
+
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from random_games import Line, Seen, positions, turned
+from slow_board import Point
+from stages import Staged, made_up_games, run_stages, sgf_of
+
+from pipeline import symmetry
+from pipeline.blocks import read_arrow
+from pipeline.config import Config
+from pipeline.decide import decide_games, decide_positions, whole_table, write_blocks
+from pipeline.table import KEYS, SCHEMA
+
+SIZES = [(5, 5), (3, 3), (3, 5)]
+FILTER = {"sizes": [5, 3, "3x5"]}
+
+BASE = Line(5, 5, (((2, 2), 1), ((1, 1), 2), ((3, 3), 1), (None, 2)))
+OTHER = Line(5, 5, (((2, 1), 1), ((1, 1), 2), ((3, 3), 1)))
+
+
+def table_of(folder: Path, games: dict[str, str], **tables: Any) -> list[dict[str, Any]]:
+    staged = run_stages(folder, games, **{"filter": {"sizes": [5]}, **tables})
+    rows: list[dict[str, Any]] = staged.table.to_pylist()
+    return rows
+
+
+def test_the_table_is_in_byte_order(tmp_path: Path) -> None:
+    """Source, then the place in the file; every record has an id, also one that was rejected."""
+    games = {"b.sgf": sgf_of(BASE) * 2, "B.sgf": "nothing", "a.sgf": sgf_of(OTHER), "é.sgf": "", "10.sgf": sgf_of(BASE)}
+    rows = table_of(tmp_path, games)
+    order = [("10.sgf", 0), ("B.sgf", 0), ("a.sgf", 0), ("b.sgf", 0), ("b.sgf", 1), ("é.sgf", 0)]
+    assert [(row["source"], row["index"]) for row in rows] == order
+    assert len({row["game"] for row in rows}) == 6
+    assert list(rows[0]) == SCHEMA.names
+
+
+def test_ids_stay_when_games_come_and_go(tmp_path: Path) -> None:
+    """An id depends on the record's bytes and its rank among identical ones, not on its name or its neighbours."""
+    same = sgf_of(BASE)
+    before = {row["source"]: row["game"] for row in table_of(tmp_path / "1", {"a.sgf": same, "c.sgf": same})}
+    games = {"0.sgf": sgf_of(OTHER), "b.sgf": same, "d.sgf": same, "e.sgf": same}
+    after = {row["source"]: row["game"] for row in table_of(tmp_path / "2", games)}
+    assert [after["b.sgf"], after["d.sgf"]] == [before["a.sgf"], before["c.sgf"]]
+    assert len(set(after.values())) == 4
+
+
+def test_copies_of_games(tmp_path: Path) -> None:
+    """Turned copies with other headers: the first with a known result stays, the others name it."""
+    games = {
+        "a.sgf": sgf_of(BASE, RE="?"),
+        "b.sgf": sgf_of(turned(BASE, 5), RE="B+R") + sgf_of(turned(BASE, 2), RE="B+R"),
+        "c.sgf": sgf_of(turned(BASE, 3), RE="W+R"),
+        "d.sgf": sgf_of(OTHER, RE="W+R"),
+        "e.sgf": sgf_of(turned(BASE, 7), RE="B+3.5"),
+    }
+    rows = table_of(tmp_path, games, split={"val": 0.3, "test": 0.3})
+    assert [row["status"] for row in rows] == ["duplicate", "kept", "duplicate", "conflicting", "kept", "duplicate"]
+    copies = [row for row in rows if row["status"] != "kept"]
+    assert {row["duplicate_of"] for row in copies} == {rows[1]["game"]}
+    assert [row["detail"] for row in copies] == [
+        "duplicate of b.sgf",
+        "duplicate of b.sgf",
+        "conflicting of b.sgf",
+        "duplicate of b.sgf",
+    ]
+    assert len({row["split"] for row in rows if row["status"] == "conflicting" or row["duplicate_of"]}) == 1
+    assert rows[1]["duplicate_of"] is rows[1]["detail"] is None
+    assert [row["rows"] > 0 for row in rows] == [False, True, False, False, True, False]
+
+
+def test_a_copy_further_down_in_a_file_is_named(tmp_path: Path) -> None:
+    rows = table_of(tmp_path, {"a.sgf": "(;GM[1]SZ[5])" + sgf_of(BASE), "b.sgf": sgf_of(BASE)})
+    assert rows[2]["detail"] == "duplicate of a.sgf game 2"
+
+
+def test_copies_are_kept_if_asked_for(tmp_path: Path) -> None:
+    games = {"a.sgf": sgf_of(BASE), "b.sgf": sgf_of(turned(BASE, 5))}
+    rows = table_of(tmp_path, games, dedup={"games": False, "positions": "off"})
+    assert [(row["status"], row["rows"]) for row in rows] == [("kept", 4), ("kept", 4)]
+    assert rows[0]["split"] == rows[1]["split"]
+
+
+def test_rejected_and_filtered_games_have_no_split(tmp_path: Path) -> None:
+    rows = table_of(tmp_path, {"a.sgf": "x", "b.sgf": sgf_of(Line(9, 9, BASE.moves)), "c.sgf": sgf_of(BASE)})
+    assert [row["split"] is None for row in rows] == [True, True, False]
+    assert [row["status"] for row in rows] == ["rejected", "filtered", "kept"]
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Staged:
+    """Games of three sizes in several blocks and all three parts."""
+    games = made_up_games("decide", SIZES, 100, 14)
+    return run_stages(
+        tmp_path_factory.mktemp("decide"),
+        games,
+        filter=FILTER,
+        split={"val": 0.2, "test": 0.2, "plies": 6},
+        output={"games_per_block": 13, "rows_per_shard": 40},
+        sample={"per_game": 12},
+    )
+
+
+def test_blocks_hold_the_kept_games(staged: Staged) -> None:
+    kept = [row["game"] for row in staged.table.to_pylist() if row["status"] == "kept"]
+    assert len(staged.blocks) == -(-len(kept) // 13)
+    games = [block.column("game").to_pylist() for block in staged.blocks]
+    assert sorted(game for block in games for game in block) == sorted(kept)
+    assert max(map(len, games)) < 3 * 13
+    for block in staged.blocks:
+        columns = (block.column(name).to_pylist() for name in ("board_rows", "board_cols", "game"))
+        order = list(zip(*columns, strict=True))
+        assert order == sorted(order)
+
+
+def test_the_block_of_a_game_is_its_own(tmp_path: Path, staged: Staged) -> None:
+    """It depends on the id and the number of blocks: the same for half of the games, in more and other blocks."""
+    kept = staged.table.filter(np.array(staged.table.column("status").to_pylist()) == "kept")
+    table = kept
+    for name in KEYS.names:
+        table = table.append_column(name, kept.column("game"))
+    before = {game: n for n, block in enumerate(staged.blocks) for game in block.column("game").to_pylist()}
+    half = table.slice(0, table.num_rows // 2)
+    size = -(-half.num_rows // len(staged.blocks))
+    config = staged.config.model_copy(
+        update={"output": staged.config.output.model_copy(update={"games_per_block": size})}
+    )
+    paths = write_blocks(half, config, tmp_path)
+    assert len(paths) == len(staged.blocks)
+    after = {game: n for n, path in enumerate(paths) for game in read_arrow(path).column("game").to_pylist()}
+    assert after == {game: before[game] for game in half.column("game").to_pylist()}
+
+
+def canonical(seen: Seen, rows: int, cols: int) -> Any:
+    """Return a value that all images of a position share, and no other position."""
+
+    def image(turn: int) -> Any:
+        def there(point: Point) -> Point:
+            return symmetry.image_point(*point, rows, cols, turn)
+
+        boards = [sorted((there(point), colour) for point, colour in board) for board in seen.boards]
+        return boards, (-1, -1) if seen.ko is None else there(seen.ko)
+
+    return str((rows, cols, seen.to_play, min(image(turn) for turn in range(symmetry.count(rows, cols)))))
+
+
+def line_of(row: dict[str, Any]) -> Line:
+    """Return the game of a row of the table."""
+    rows, cols = row["board_rows"], row["board_cols"]
+    points = [None if move == rows * cols else divmod(move, cols) for move in row["moves"]]
+    return Line(rows, cols, tuple(zip(points, row["colours"], strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "history", "reach"), [("agz17", 7, "scheme"), ("board", 0, "scheme"), ("agz17", 0, "board")]
+)
+@pytest.mark.parametrize(("mode", "overlap"), [("first", "drop"), ("first", "keep"), ("off", "drop"), ("off", "keep")])
+def test_positions_against_dictionaries(
+    tmp_path: Path, scheme: str, history: int, reach: str, mode: str, overlap: str
+) -> None:
+    """Equal positions, found by comparing boards under all symmetries, are merged as the contract says."""
+    staged = run_stages(
+        tmp_path,
+        made_up_games("fate", SIZES, 60, 9),
+        filter=FILTER,
+        split={"val": 0.25, "test": 0.25, "plies": 3, "overlap": overlap},
+        output={"games_per_block": 9},
+        encode={"scheme": scheme},
+        dedup={"positions": mode, "reach": reach},
+    )
+    occurrences: dict[Any, list[tuple[int, int, str]]] = defaultdict(list)
+    for row in staged.table.to_pylist():
+        if row["status"] == "kept":
+            for ply, seen in enumerate(positions(line_of(row), history)):
+                place = canonical(seen, row["board_rows"], row["board_cols"])
+                occurrences[place].append((row["game"], ply, row["split"]))
+    expected: dict[tuple[int, int], tuple[str, int]] = {}
+    merged = outside = 0
+    for places in occurrences.values():
+        splits = [split for split in ("train", "val", "test") if any(place[2] == split for place in places)]
+        for split in splits:
+            inside = sorted(place[:2] for place in places if place[2] == split)
+            if overlap == "drop" and split != splits[0]:
+                outside += len(inside)
+            elif mode == "first":
+                expected[inside[0]] = split, len(inside)
+                merged += len(inside) - 1
+            else:
+                expected.update(dict.fromkeys(inside, (split, 1)))
+    rows = staged.all_rows()
+    kept = zip(rows["game"].tolist(), rows["ply"].tolist(), strict=True)
+    found = dict(zip(kept, zip(rows["split"].tolist(), rows["weight"].tolist(), strict=True), strict=True))
+    assert found == expected
+    assert len(rows["game"]) == len(expected) == staged.decided.stored
+    assert (staged.decided.merged, staged.decided.overlap) == (merged, outside)
+    if mode == "first":
+        assert merged > 50
+    if overlap == "drop":
+        assert outside > 20
+
+
+def test_rows_of_each_game(staged: Staged) -> None:
+    counted = Counter(staged.all_rows()["game"].tolist())
+    for row in staged.table.to_pylist():
+        assert row["rows"] == counted[row["game"]]
+    assert staged.decided.stored == sum(counted.values())
+
+
+def test_shards_are_numbered_per_part_in_block_order(staged: Staged) -> None:
+    """As few as hold the rows of a block, nearly equal; no number is left out."""
+    numbers: dict[int, int] = defaultdict(int)
+    for plans, report in zip(staged.decided.plans, staged.reports, strict=True):
+        assert [plan.part for plan in plans] == sorted({plan.part for plan in plans})
+        at = 0
+        for plan in plans:
+            assert plan.first == numbers[plan.part]
+            numbers[plan.part] += plan.shards
+            sizes = [shard["rows"] for shard in report["shards"][at : at + plan.shards]]
+            assert plan.shards == -(-sum(sizes) // 40)
+            assert max(sizes) - min(sizes) <= 1
+            assert max(sizes) <= 40
+            at += plan.shards
+        assert at == len(report["shards"])
+    assert min(numbers.values()) > 1
+    assert sorted(numbers) == [0, 1, 2]
+
+
+def test_sums(staged: Staged) -> None:
+    seen = sum(report["seen"] for report in staged.indexed)
+    sampled_out = sum(report["sampled_out"] for report in staged.indexed)
+    assert seen == sum(row["plies"] for row in staged.table.to_pylist() if row["status"] == "kept")
+    assert sampled_out > 0
+    assert seen == staged.decided.stored + staged.decided.merged + staged.decided.overlap + sampled_out
+
+
+def test_nothing_kept(tmp_path: Path) -> None:
+    staged = run_stages(tmp_path, {"a.sgf": "x"})
+    assert (staged.blocks, staged.decided.stored, staged.shards) == ([], 0, [])
+    assert staged.table.column("status").to_pylist() == ["rejected"]
+
+
+def test_no_parts_at_all() -> None:
+    table = decide_games(whole_table([]), Config())
+    assert table.num_rows == 0
+    decided = decide_positions([], [], [], Config())
+    assert (decided.stored, decided.merged, decided.overlap, decided.rows_of_game) == (0, 0, 0, {})
