@@ -146,9 +146,7 @@ def turn_policy(policy: NDArray[Any], turn: int, rows: int, cols: int) -> NDArra
     return np.concatenate([turned, policy[..., -1:]], axis=-1)
 
 
-def augment(
-    planes: NDArray[Any], policy: NDArray[Any], value: float
-) -> list[tuple[NDArray[Any], NDArray[Any], float]]:
+def augment(planes: NDArray[Any], policy: NDArray[Any], value: float) -> list[tuple[NDArray[Any], NDArray[Any], float]]:
     """Return all images of one dense position: (planes [P, H, W], policy [H * W + 1], value) each.
 
     Image number s is the input turned by symmetry s: 8 of a square board, 4 of a rectangle. The

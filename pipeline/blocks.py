@@ -35,9 +35,12 @@ _NO_VALUE = ("forfeit", "void")
 
 def write_arrow(path: str | Path, table: pa.Table) -> None:
     """Write a table as one Arrow file, whole."""
-    with whole_file(path) as temporary, pa.OSFile(str(temporary), "wb") as file:
-        with pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
+    with (
+        whole_file(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as file,
+        pa.ipc.new_file(file, table.schema) as writer,
+    ):
+        writer.write_table(table)
 
 
 def read_arrow(path: str | Path) -> pa.Table:
@@ -152,9 +155,7 @@ def finished_encoding(task: EncodeTask) -> dict[str, Any] | None:
     """Return the report of a block whose shards are all there, unchanged; None where it has to be made."""
     try:
         report: dict[str, Any] = json.loads(Path(task.report).read_bytes())
-        whole = all(
-            sha256_of_file(Path(task.folder) / shard["path"]) == shard["sha256"] for shard in report["shards"]
-        )
+        whole = all(sha256_of_file(Path(task.folder) / shard["path"]) == shard["sha256"] for shard in report["shards"])
     except (OSError, ValueError, KeyError):
         return None
     return report if whole else None

@@ -33,9 +33,7 @@ def data_card(manifest: Manifest) -> str:
         "",
         "## Columns",
         "",
-        _COLUMNS.format(
-            planes=len(scheme.planes), bytes=layout.plane_bytes, cols=manifest.frame[1], area=layout.area
-        ),
+        _COLUMNS.format(planes=len(scheme.planes), bytes=layout.plane_bytes, cols=manifest.frame[1], area=layout.area),
         "## Planes",
         "",
         *(f"{number}. {name}" for number, name in enumerate(scheme.planes)),
@@ -45,7 +43,7 @@ def data_card(manifest: Manifest) -> str:
         "```python",
         "import pipeline",
         "",
-        "dataset = pipeline.open_dataset(\".\")",
+        'dataset = pipeline.open_dataset(".")',
         'for batch in dataset.batches("train", batch_size=256, dtype="float32"):',
         '    planes, move, value = batch["planes"], batch["move"], batch["value"]',
         "```",

@@ -54,7 +54,9 @@ class Commands(click.Group):
         """Run a command; an expected error becomes a message and an exit code."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except click.Abort:
+            raise Failure("stopped: nothing was changed", INTERRUPTED) from None
+        except (click.ClickException, click.exceptions.Exit):
             raise
         except (KeyboardInterrupt, ValueError, RuntimeError, OSError, MemoryError) as error:
             from pipeline import exits
@@ -79,6 +81,10 @@ def _say(as_json: bool, facts: Any, lines: Iterable[str]) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_output()
+
+
+def _at_a_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _forget_output() -> None:
@@ -128,8 +134,9 @@ def build(overwrite: bool, yes: bool, as_json: bool, **arguments: Any) -> None:
     from pipeline.progress import Progress
 
     config = config_of(Arguments(**arguments))
-    if overwrite and not yes and sys.stdin.isatty() and (output_path(config) / "dataset.json").exists():
-        click.confirm(f"Replace the data set in {output_path(config)}?", abort=True, err=True)
+    output = output_path(config)
+    if overwrite and not yes and _at_a_terminal() and (output / "dataset.json").exists():
+        click.confirm(f"Replace the data set in {output}?", abort=True, err=True)
     built = build_dataset(config, overwrite=overwrite, progress=Progress())
     _say(as_json, report.facts(built, config), report.lines(built, config))
     if report.failures(built, config):

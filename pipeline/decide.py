@@ -25,8 +25,8 @@ from pipeline.words import Words, chain_words, seed_word
 _WINNERS = {None: 0, "B": 1, "W": 2, "draw": 3, "void": 4}
 _VERDICTS = {dedup.DUPLICATE: Status.DUPLICATE, dedup.CONFLICTING: Status.CONFLICTING}
 _BLOCK_COLUMNS = (
-    ("game", "plies", "board_rows", "board_cols", "setup_plies", "setup_points", "setup_colours", "moves", "colours")
-    + ("komi", "rules", "winner", "margin", "result_kind", "split")
+    "game", "plies", "board_rows", "board_cols", "setup_plies", "setup_points", "setup_colours", "moves", "colours",
+    "komi", "rules", "winner", "margin", "result_kind", "split",
 )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def decide_games(table: pa.Table, config: Config) -> pa.Table:
         return table
     verdict, kept = dedup.dedup_games(chosen.column("game_key").to_numpy(), _outcomes(chosen))
     ids = table.column("game").to_numpy()
-    status, reason = status.copy(), np.full(table.num_rows, None, dtype=object)
+    status = status.copy()
     detail, other = table.column("detail").to_pylist(), np.full(table.num_rows, None, dtype=object)
     names = _names(chosen.take(pa.array(kept[verdict != dedup.KEPT])))
     for number, name in zip(np.flatnonzero(verdict != dedup.KEPT), names, strict=True):
@@ -164,7 +164,9 @@ def decide_positions(games: Sequence[str], keys: Sequence[str], rows: Sequence[s
         [len(count) for count in images],
         [int(count.sum()) for count in images],
         stored,
-        fate.merged, fate.overlap, dict(zip(unique.tolist(), totals.tolist(), strict=True))
+        fate.merged,
+        fate.overlap,
+        dict(zip(unique.tolist(), totals.tolist(), strict=True)),
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pipeline.games import Games
 from pipeline.planes import constants, ko, liberties, stones
 from pipeline.planes.group import Group, Plane
-from pipeline.replay import trace
+from pipeline.trace import trace
 
 _POSITIONS_AT_ONCE = 4096  # boards traced together: a few MB, so that they are still cached when drawn
 

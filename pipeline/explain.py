@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,7 @@ def of_records(path: str, config: Config, wanted: Wanted) -> Iterator[Facts]:
         reports = [read_unit(task) for task in tasks]
         table = decide_games(whole_table([task.part for task in tasks]), config).drop_columns(KEYS.names)
     yield from _explained(table, wanted)
-    found = [{**asdict(item), "reason": item.reason.value} for item in omitted]
-    for item in omitted_of([{"omitted": found}, *reports]):
+    for item in omitted_of(omitted, reports):
         row = {**item, "game": None, "flags": [], "meaning": meanings([item["reason"]])[item["reason"]]}
         if row in wanted:
             yield row
@@ -107,7 +106,7 @@ def lines(facts: Facts) -> list[str]:
             text.append(f"  {name:<12}{facts[name]}")
     if facts["board_rows"] is not None:
         text += _fact_lines(facts)
-    return text + [f"  {name:<12}{printable(value)}" for name, value in facts["raw"].items() if value.strip()]
+    return text + [f"  {name:<12}{printable(value)}" for name, value in facts["raw"].items() if value and value.strip()]
 
 
 def _fact_lines(facts: Facts) -> list[str]:
@@ -117,9 +116,9 @@ def _fact_lines(facts: Facts) -> list[str]:
     komi = "unknown" if facts["komi"] is None else format(facts["komi"], "g")
     shown = [
         ("board", f"{facts['board_rows']}x{facts['board_cols']}{stones}"),
-        ("moves", f"{facts['moves_recorded']:,}, of which {facts['plies']:,} count"),
+        ("moves", f"{facts['moves_recorded']}, of which {facts['plies']} count"),
         ("komi", komi),
-        ("rules", facts["rules"]),
+        ("rules", facts["rules"] or "unknown"),
         ("handicap", str(facts["handicap"])),
         ("result", f"{facts['winner'] or 'unknown'}{margin} ({facts['result_kind']})"),
         ("players", f"{facts['black'] or '?'} - {facts['white'] or '?'}"),

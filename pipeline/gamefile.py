@@ -18,6 +18,7 @@ from pipeline.rules import rule_set
 from pipeline.table import SCHEMA, games_of
 
 _BATCH = 4096  # records in memory at a time
+_NEVER_NULL = ("game", "source", "index", "content", "status")
 
 Row = dict[str, Any]
 
@@ -40,6 +41,9 @@ def batches(dataset: Dataset, columns: Sequence[str] | None = None) -> Iterator[
         if not file.schema_arrow.equals(SCHEMA):
             raise ShardError(f"{path}: its columns are not those of a game table")
         for batch in file.iter_batches(_BATCH, columns=list(columns) if columns is not None else None):
+            for name in _NEVER_NULL:
+                if name in batch.schema.names and batch.column(name).null_count:
+                    raise ShardError(f"{path}: a record has no {name}")
             yield pa.Table.from_batches([batch])
 
 

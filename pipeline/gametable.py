@@ -19,8 +19,8 @@ from pipeline.reasons import Status
 _NO_VALUE = ("forfeit", "void")
 _SIGNS = {"B": 1.0, "W": -1.0, "draw": 0.0}
 _COLUMNS = (
-    "game", "status", "reason", "flags", "split", "rows", "plies", "board_rows", "board_cols", "moves", "colours",
-    "komi", "winner", "margin", "result_kind",
+    "game", "source", "index", "content", "status", "reason", "flags", "split", "rows", "plies", "board_rows",
+    "board_cols", "moves", "colours", "komi", "winner", "margin", "result_kind",
 )  # fmt: skip
 
 
@@ -153,4 +153,3 @@ def _joined(pieces: list[dict[str, NDArray[Any]]]) -> KeptGames:
     order = np.argsort(whole_columns["ids"], kind="stable")
     flat = {name: whole_columns.pop(name) for name in ("moves", "colours")}
     return KeptGames(**{name: values[order] for name, values in whole_columns.items()}, **flat)
-

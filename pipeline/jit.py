@@ -60,7 +60,8 @@ def kernel(function: Function) -> Function:
     """Compile ``function`` at its first call for each set of argument types, cached on disk.
 
     Kernels allocate nothing: callers hand them their scratch arrays. That lets numba leave out its
-    reference counting (``_nrt=False``), which otherwise takes two thirds of the time of a move. With ``NUMBA_DISABLE_JIT=1`` the plain function is returned, for debugging.
+    reference counting (``_nrt=False``), which otherwise takes two thirds of the time of a move.
+    With ``NUMBA_DISABLE_JIT=1`` the plain function is returned, for debugging.
     """
     config = numba.core.config
     before = config.CACHE_DIR

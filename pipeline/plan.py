@@ -14,7 +14,7 @@ from pipeline.archives import read_archive
 from pipeline.build import Built, build, check_config, output_path
 from pipeline.config import Config, Input
 from pipeline.manifest import SPLITS
-from pipeline.report import counted, size_text, time_text
+from pipeline.report import counted, size_text, time_text, wrapped
 from pipeline.sources import InputFile, Member, Omitted, find_inputs, members, units
 
 SAMPLE = 200  # files that may hold records
@@ -139,9 +139,9 @@ def lines(estimate: Estimate) -> list[str]:
         text.append(f"reasons       {about}{reasons}")
     if not found["exact"]:
         text.append("              repeats between files outside the sample are not foreseen")
-    return [
-        *text,
+    text += [
         f"rows          {about}{total:,}: " + ", ".join(f"{rows[split]:,} {split}" for split in SPLITS),
         f"bytes         about {size_text(found['bytes'])} in {estimate.output}",
         f"time          about {time_text(found['seconds'])} with {counted(found['workers'], 'worker')}",
     ]
+    return wrapped(text)

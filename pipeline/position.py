@@ -9,40 +9,24 @@ from numpy.typing import NDArray
 
 from pipeline import symmetry
 from pipeline.augment import turn_dense
-from pipeline.board import (
-    BLACK,
-    ILLEGAL_KO,
-    ILLEGAL_OCCUPIED,
-    ILLEGAL_OFF_BOARD,
-    ILLEGAL_SUICIDE,
-    ILLEGAL_SUPERKO,
-    LEGAL,
-    WHITE,
-)
+from pipeline.board import BLACK, LEGAL, WHITE
 from pipeline.config import MAX_SIDE
 from pipeline.coordinates import PASS, named_point, point_name
 from pipeline.encode import Scheme, encode, find_scheme
-from pipeline.games import OFF_BOARD, Games
-from pipeline.reasons import Reason
-from pipeline.replay import ILLEGAL_SETUP, replay, trace
+from pipeline.faults import REASONS, describe_move, describe_setup
+from pipeline.games import Games
+from pipeline.replay import ILLEGAL_SETUP, replay
 from pipeline.rules import rule_set
+from pipeline.trace import trace
 
 Point = str | tuple[int, int]
 
 _COLOURS = {"black": BLACK, "b": BLACK, "white": WHITE, "w": WHITE}
-_FAULTS = {
-    ILLEGAL_OCCUPIED: Reason.OCCUPIED,
-    ILLEGAL_KO: Reason.KO,
-    ILLEGAL_SUICIDE: Reason.SUICIDE,
-    ILLEGAL_SUPERKO: Reason.SUPERKO,
-    ILLEGAL_OFF_BOARD: Reason.OFF_BOARD,
-    ILLEGAL_SETUP: Reason.ILLEGAL_SETUP,
-}
 
 
 def encode_position(
-    setup: Mapping[str, Sequence[Point]] | None,
-    moves: Sequence[tuple[str, Point]],
+    setup: Mapping[str, Sequence[Point]] | None = None,
+    moves: Sequence[tuple[str, Point]] = (),
     *,
     scheme: str = "agz17",
     rows: int = 19,
@@ -144,10 +128,9 @@ def require_legal(game: Games, plies: int) -> None:
     if fault == LEGAL or legal > plies or (legal == plies and fault != ILLEGAL_SETUP):
         return
     if fault == ILLEGAL_SETUP:
-        raise ValueError(f"setup before move {legal + 1}: {_FAULTS[fault].meaning}")
-    rows, cols, move = int(game.rows[0]), int(game.cols[0]), int(game.moves[legal])
-    where = "off the board" if move == OFF_BOARD else point_name(move, rows, cols)
-    raise ValueError(f"move {legal + 1} ({'BW'[game.colours[legal] - 1]} {where}): {_FAULTS[fault].meaning}")
+        raise ValueError(describe_setup(legal))
+    size = int(game.rows[0]), int(game.cols[0])
+    raise ValueError(describe_move(REASONS[fault], legal, int(game.moves[legal]), int(game.colours[legal]), size))
 
 
 @dataclass(frozen=True, slots=True)

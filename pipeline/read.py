@@ -13,34 +13,19 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipeline.board import (
-    ILLEGAL_KO,
-    ILLEGAL_OCCUPIED,
-    ILLEGAL_OFF_BOARD,
-    ILLEGAL_SUICIDE,
-    ILLEGAL_SUPERKO,
-    LEGAL,
-)
+from pipeline.board import LEGAL
 from pipeline.config import Config
-from pipeline.coordinates import point_name
+from pipeline.faults import REASONS, describe_move, describe_setup
 from pipeline.files import whole_file, write_whole
 from pipeline.filters import unwanted
-from pipeline.games import OFF_BOARD, Games
+from pipeline.games import Games
 from pipeline.parse import Game, Rejected, parse_member
 from pipeline.reasons import Flag, Reason, Status
-from pipeline.replay import ILLEGAL_SETUP, game_keys, replay
+from pipeline.replay import game_keys, replay
 from pipeline.rules import rule_set
 from pipeline.sources import Omitted, Unit, members
 from pipeline.table import table_of
 
-_FAULTS = {
-    ILLEGAL_OCCUPIED: Reason.OCCUPIED,
-    ILLEGAL_KO: Reason.KO,
-    ILLEGAL_SUICIDE: Reason.SUICIDE,
-    ILLEGAL_SUPERKO: Reason.SUPERKO,
-    ILLEGAL_OFF_BOARD: Reason.OFF_BOARD,
-    ILLEGAL_SETUP: Reason.ILLEGAL_SETUP,
-}
 _RECORDS_AT_ONCE = 2_000
 
 Row = dict[str, Any]
@@ -85,7 +70,7 @@ def _write_part(task: ReadTask, rows: list[Row], with_records: int, omitted: lis
     report = {
         "with_records": with_records,
         "records": len(rows),
-        "omitted": [{**asdict(item), "reason": item.reason.value} for item in omitted],
+        "omitted": [_omitted_item(item) for item in omitted],
     }
     write_whole(f"{task.part}.json", json.dumps(report).encode())
     return report
@@ -176,7 +161,7 @@ def _game_row(where: Row, game: Game, legal: int, fault: int, config: Config) ->
     plies, flags = len(game.moves), list(game.flags)
     reason, detail, move = None, None, None
     if fault != LEGAL:
-        reason = _FAULTS[fault]
+        reason = REASONS[fault]
         move = legal + 1 if reason is not Reason.ILLEGAL_SETUP or legal else None
         detail = _describe_fault(game, legal, reason)
     if fault != LEGAL and config.rules.illegal == "keep-prefix" and move is not None:
@@ -214,15 +199,16 @@ def _game_row(where: Row, game: Game, legal: int, fault: int, config: Config) ->
 
 
 def _describe_fault(game: Game, legal: int, reason: Reason) -> str:
-    """Say which move is at fault, and why."""
     if reason is Reason.ILLEGAL_SETUP:
-        return f"setup before move {legal + 1}: {reason.meaning}"
-    move = int(game.moves[legal])
-    where = "off the board" if move == OFF_BOARD else point_name(move, game.rows, game.cols)
-    return f"move {legal + 1} ({'BW'[game.colours[legal] - 1]} {where}): {reason.meaning}"
+        return describe_setup(legal)
+    return describe_move(reason, legal, int(game.moves[legal]), int(game.colours[legal]), (game.rows, game.cols))
 
 
-def omitted_of(reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return all members left out, in the byte order of their paths."""
-    items = [item for report in reports for item in report["omitted"]]
+def omitted_of(found: Iterable[Omitted], reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return all members left out, those found in folders and those of the reports, in the order of their paths."""
+    items = [_omitted_item(item) for item in found] + [item for report in reports for item in report["omitted"]]
     return sorted(items, key=lambda item: (item["source"].encode(), (item["member"] or "").encode(), item["reason"]))
+
+
+def _omitted_item(item: Omitted) -> dict[str, Any]:
+    return {**asdict(item), "reason": item.reason.value}

@@ -1,5 +1,6 @@
 """The closing summary of a build: one line for each thing worth knowing, and whether it went well."""
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -9,6 +10,7 @@ from pipeline.config import Config
 from pipeline.manifest import SPLITS, Manifest
 from pipeline.reasons import Flag, Reason
 
+WIDTH = 100  # columns of a terminal
 _MOST_REASONS = 6
 _FILTERED = frozenset(
     reason for reason in Reason if reason.value.endswith("-filtered") or reason in (Reason.TOO_SHORT, Reason.TOO_LONG)
@@ -38,6 +40,13 @@ def time_text(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def wrapped(text: Iterable[str]) -> list[str]:
+    """Break lines that no terminal has room for, their rest under the second column."""
+    wrapper = textwrap.TextWrapper(WIDTH, subsequent_indent=" " * 14, break_on_hyphens=False, break_long_words=False)
+    pieces = [[line] if len(line) <= WIDTH else wrapper.wrap(line) for line in text]
+    return [line for piece in pieces for line in piece]
 
 
 def false_merges(keys: int) -> float:
@@ -86,7 +95,7 @@ def lines(built: Built, config: Config) -> list[str]:
         text += ["", *_time_lines(built), f"done: {built.path}"]
     else:
         text += ["", f"nothing to do: {built.path} is finished and its inputs are the same"]
-    return text + [f"FAILED: {failure}" for failure in failures(built, config)]
+    return wrapped(text + [f"FAILED: {failure}" for failure in failures(built, config)])
 
 
 def count_lines(manifest: Manifest) -> list[str]:

@@ -144,9 +144,7 @@ def _from_table(table: RuleTable) -> RuleSet:
         f"ko={table.ko},scoring={table.scoring},tax={table.tax},suicide={str(table.suicide).lower()},"
         f"button={str(table.button).lower()},bonus={table.bonus},komi={table.komi!r}"
     )
-    return RuleSet(
-        name, table.ko, table.scoring, table.tax, table.suicide, table.button, table.bonus, table.komi
-    )
+    return RuleSet(name, table.ko, table.scoring, table.tax, table.suicide, table.button, table.bonus, table.komi)
 
 
 def _katago_table(match: re.Match[str]) -> RuleTable:

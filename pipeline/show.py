@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from pipeline import gamefile
 from pipeline.archives import printable
+from pipeline.build import check_config
 from pipeline.columns import ShardError
 from pipeline.config import Config, ConfigError
 from pipeline.coordinates import LETTERS, point_name
-from pipeline.encode import find_scheme
 from pipeline.games import OFF_BOARD
 from pipeline.load import Dataset
 from pipeline.parse import Game, Rejected, parse_member
@@ -123,7 +123,7 @@ def show_record(
     Planes are those of ``config.encode.scheme``, on a frame of the board's size. Raises ConfigError for what
     the file does not have, RecordError where it is no game or a move before the position is illegal, OSError.
     """
-    scheme = find_scheme(config.encode.scheme)
+    scheme, _ = check_config(config)
     numbers = [_plane_number(name, scheme.plane_names) for name in planes]
     record = _record(path, number, config)
     last = len(record.moves)

@@ -139,7 +139,7 @@ class Unpacked:
     def chunk(self) -> bytes:
         """The next bytes, as many as are at hand; empty at the end. Raises ``DamagedError``."""
         if self._at < len(self._buffer):
-            chunk, self._buffer, self._at = self._buffer[self._at:], b"", 0
+            chunk, self._buffer, self._at = self._buffer[self._at :], b"", 0
             return chunk
         while not self._ended:
             data = b""
@@ -161,7 +161,7 @@ class Unpacked:
         """``size`` bytes, fewer only at the end. Raises ``DamagedError``."""
         stop = self._at + size
         if stop <= len(self._buffer):
-            data = self._buffer[self._at:stop]
+            data = self._buffer[self._at : stop]
             self._at = stop
             return data
         parts = []

@@ -73,7 +73,8 @@ def dataset_lines(dataset: Dataset) -> list[str]:
         f"fingerprint   {manifest.fingerprints.config}",
     ]
     changed = [f"  {key} = {json.dumps(value, ensure_ascii=False)}" for key, value in facts["config"].items()]
-    return [*text, "configuration " + ("differs from the defaults in" if changed else "is the default"), *changed]
+    title = "configuration " + ("differs from the defaults in" if changed else "is the default")
+    return report.wrapped([*text, title, *changed])
 
 
 def changed_keys(config: Facts) -> Iterator[tuple[str, Any]]:

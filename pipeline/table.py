@@ -106,7 +106,7 @@ def _require_sound(games: Games) -> None:
     """Raise ValueError where a kernel would write outside its board."""
     area = games.rows.astype(np.int64) * games.cols
     faults = (
-        ("a board side is not 1 to 25", (games.rows < 1) | (games.rows > MAX_SIDE) | (games.cols < 1) | (games.cols > MAX_SIDE)),
+        ("a board side is not 1 to 25", (area == 0) | (np.maximum(games.rows, games.cols) > MAX_SIDE)),
         ("a setup stone is off the board", games.setup_points >= np.repeat(area, np.diff(games.setup_start))),
         ("a setup colour is not 0 to 2", (games.setup_colours < EMPTY) | (games.setup_colours > WHITE)),
         ("a colour is not 1 or 2", (games.colours < BLACK) | (games.colours > WHITE)),

@@ -69,7 +69,7 @@ def _pax_records(body: bytes) -> dict[bytes, bytes]:
         stop = at + int(found[1]) if found else 0
         if found is None or not found.end() < stop <= len(body) or body[stop - 1] != 0x0A:
             raise DamagedError("a damaged pax header")
-        records[found[2]] = body[found.end():stop - 1]
+        records[found[2]] = body[found.end() : stop - 1]
         at = stop
     return records
 

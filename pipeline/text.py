@@ -63,7 +63,7 @@ def decode(data: bytes, encodings: tuple[str, ...]) -> tuple[str, frozenset[Flag
         return data.decode("ascii"), _flags_of_ascii(data)
     for mark, codec in _MARKS:
         if data.startswith(mark):
-            return _wide_text(data[len(mark):], codec)
+            return _wide_text(data[len(mark) :], codec)
     data = data.removeprefix(codecs.BOM_UTF8)
     declared, flags = _declared(data)
     if declared is not None:

@@ -121,7 +121,7 @@ def _central(window: bytes, at: int, start: int) -> ZipEntry:
     # A name without the flag is in whatever charset its writer used; cp437 gives each byte a letter.
     name = raw.decode("utf-8", "surrogateescape") if flags & _UTF8 or raw.isascii() else raw.decode("cp437")
     if extra_length and 0xFFFFFFFF in (size, packed, offset):
-        size, packed, offset = _zip64(window[extra_at:extra_at + extra_length], size, packed, offset)
+        size, packed, offset = _zip64(window[extra_at : extra_at + extra_length], size, packed, offset)
     kind = "folder" if name.endswith("/") else _kind(attributes >> 16)
     encrypted = bool(flags & _ENCRYPTED)
     return ZipEntry(start + at, start + end, name, kind, encrypted, method, crc, packed, size, offset)

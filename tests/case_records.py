@@ -9,8 +9,8 @@ import pyarrow as pa
 from case_runner import ALL_TRAIN, Case, Game, plane_points, sgf_point, square
 
 from pipeline.coordinates import point_name
-from pipeline.replay import trace
 from pipeline.table import PART_SCHEMA, games_of
+from pipeline.trace import trace
 
 # What the cases call an illegal move is five reasons here.
 _ILLEGAL = {"off-board", "occupied", "ko", "superko", "suicide"}

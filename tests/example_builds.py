@@ -9,10 +9,10 @@ from pipeline.config import make_config
 EXAMPLES = Path(__file__).parents[1] / "examples" / "games"
 
 
-def build_examples(output: Path, **tables: dict[str, Any]) -> Path:
+def build_examples(folder: Path, **tables: dict[str, Any]) -> Path:
     """Build the example games in this process under the given tables of keys; return the folder."""
     tables = {**tables}
     tables["input"] = {**tables.get("input", {}), "paths": [str(EXAMPLES)]}
-    tables["output"] = {**tables.get("output", {}), "path": str(output)}
+    tables["output"] = {**tables.get("output", {}), "path": str(folder)}
     tables["run"] = {"workers": 0}
     return build(make_config(tables, "test")).path

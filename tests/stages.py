@@ -110,6 +110,7 @@ class Staged:
         return joined
 
 
+@np.errstate(over="ignore")  # uint64 wraps where kernels run as plain Python; fixtures come before conftest's
 def run_stages(folder: Path, games: dict[str, str], **tables: dict[str, Any]) -> Staged:
     """Read, decide, index, decide and encode the games under ``folder``."""
     folder.mkdir(exist_ok=True)

@@ -48,6 +48,16 @@ def refuse_3(number: int) -> int:
     return number
 
 
+def meet_others(folder: str) -> int:
+    """Return how many tasks were under way at once with this one, itself included."""
+    mine = Path(folder) / str(os.getpid())
+    mine.touch()
+    time.sleep(0.2)
+    others = len(list(Path(folder).iterdir()))
+    mine.unlink()
+    return others
+
+
 def sleep_long(folder: str) -> None:
     """Leave a file named after this process, and sleep."""
     (Path(folder) / str(os.getpid())).touch()
@@ -72,6 +82,12 @@ def test_where_tasks_run() -> None:
     assert os.getpid() not in first
     assert len(first | second) <= 2
     assert all(not is_alive(pid) for pid in first | second if isinstance(pid, int))
+
+
+def test_no_more_tasks_at_once_than_allowed(tmp_path: Path) -> None:
+    with Workers(2) as workers:
+        assert {met for _, met in workers.run(meet_others, [str(tmp_path)] * 4, 1)} == {1}
+        assert max(met for _, met in workers.run(meet_others, [str(tmp_path)] * 20) if isinstance(met, int)) == 2
 
 
 @pytest.mark.parametrize("count", [1, 2])

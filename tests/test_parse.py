@@ -120,9 +120,7 @@ def test_brackets_inside_two_byte_characters_lose_no_move() -> None:
 
 
 def test_escapes_and_parentheses_in_text() -> None:
-    record = game(
-        rf"(;{HEAD}PB[X \[4d\]]C[no move: ;B[aa\] (;W[bb\]) C:\\];B[cc]C[\\\\\];W[hh\]];W[gg]C[(];B[gc])"
-    )
+    record = game(rf"(;{HEAD}PB[X \[4d\]]C[no move: ;B[aa\] (;W[bb\]) C:\\];B[cc]C[\\\\\];W[hh\]];W[gg]C[(];B[gc])")
     assert letters(record) == ["cc", "gg", "gc"]
     assert record.black == "X [4d]"
     assert record.raw["C"] == "no move: ;B[aa] (;W[bb]) C:\\"
@@ -222,9 +220,7 @@ def test_sizes_that_are_none() -> None:
 
 
 def test_long_names_mail_header_and_empty_last_node() -> None:
-    record = game(
-        "From: C (day 3)\n\n(;GaMe[1]SiZe[9]KoMi[5.5]REsult[B+3.5]PlayerBlack[C];Black[cc];White[gg];)"
-    )
+    record = game("From: C (day 3)\n\n(;GaMe[1]SiZe[9]KoMi[5.5]REsult[B+3.5]PlayerBlack[C];Black[cc];White[gg];)")
     assert letters(record) == ["cc", "gg"]
     assert (record.komi, record.margin, record.black) == (5.5, 3.5, "C")
 

@@ -13,7 +13,7 @@ from stages import sgf_of, write_games
 from pipeline.config import make_config
 from pipeline.read import ReadTask, failed_part, finished_report, omitted_of, read_unit
 from pipeline.reasons import Flag, Reason, Status
-from pipeline.sources import find_inputs, units
+from pipeline.sources import Omitted, find_inputs, units
 from pipeline.table import PART_SCHEMA
 
 LINE = Line(5, 5, (((2, 2), 1), ((1, 1), 2), ((3, 3), 1), (None, 2)))
@@ -212,10 +212,19 @@ def test_a_unit_that_ended_its_process(tmp_path: Path) -> None:
 
 
 def test_members_left_out_are_in_order() -> None:
+    """Those found in folders and those of all reports, by source, member and reason, whatever their order."""
+
     def item(source: str, member: str | None, reason: str) -> dict[str, Any]:
         return {"source": source, "member": member, "status": "skipped", "reason": reason, "detail": ""}
 
-    items = [item("b", "x", "hidden"), item("a", "é", "hidden"), item("a", "z", "hidden"), item("a", None, "swells")]
-    items.append(item("b", "x", "excluded"))
-    merged = omitted_of([{"omitted": items[:2]}, {"omitted": []}, {"omitted": items[2:]}])
-    assert merged == [items[3], items[2], items[1], items[4], items[0]]
+    found = [Omitted("b", "x", "skipped", Reason.HIDDEN, ""), Omitted("a", None, "skipped", Reason.SWELLS, "")]
+    reports = [[item("a", "é", "hidden")], [], [item("a", "z", "hidden"), item("b", "x", "excluded")]]
+    merged = omitted_of(found, [{"omitted": items} for items in reports])
+    assert merged == [
+        item("a", None, "swells"),
+        item("a", "z", "hidden"),
+        item("a", "é", "hidden"),
+        item("b", "x", "excluded"),
+        item("b", "x", "hidden"),
+    ]
+    assert json.loads(json.dumps(merged)) == merged

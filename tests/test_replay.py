@@ -19,8 +19,9 @@ from slow_board import Point, SlowBoard, SlowGame
 from pipeline import board as fast
 from pipeline import symmetry
 from pipeline.games import Games
-from pipeline.replay import ILLEGAL_SETUP, game_keys, replay, trace
+from pipeline.replay import ILLEGAL_SETUP, game_keys, replay
 from pipeline.rules import KO_POSITIONAL, KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT
+from pipeline.trace import trace
 
 WITHOUT_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 VECTORS = Path(__file__).parents[2] / "shared" / "vectors" / "katago" / "superko.npz"

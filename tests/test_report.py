@@ -9,7 +9,7 @@ from pipeline.build import Built
 from pipeline.config import make_config
 from pipeline.load import open_dataset
 from pipeline.manifest import Manifest, Records
-from pipeline.report import counted, facts, failures, false_merges, lines, meanings, size_text, time_text
+from pipeline.report import counted, facts, failures, false_merges, lines, meanings, size_text, time_text, wrapped
 
 CONFIG = make_config({}, "test")
 
@@ -76,3 +76,12 @@ def test_meanings_of_codes() -> None:
         "illegal-tail": "the game was cut before an illegal move",
         "later": "not known to this version",
     }
+
+
+def test_long_lines_are_broken_and_short_ones_left_alone() -> None:
+    long = "rejected      " + ", ".join(["1,234 some-reason"] * 12)
+    text = wrapped(["", "a   b", long])
+    assert text[:2] == ["", "a   b"]
+    assert all(len(line) <= 100 for line in text)
+    assert all(line.startswith(" " * 14) for line in text[3:])
+    assert " ".join(line.strip() for line in text[2:]) == long

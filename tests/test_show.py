@@ -51,7 +51,8 @@ def test_a_plane_leaves_the_frame_blank() -> None:
 
 
 def test_a_record_after_some_moves(record: str) -> None:
-    facts, lines = show_record(record, 1, 7, ["ko", "opp_liberties_1"], make_config({"encode": {"scheme": "seven_plane"}}, "test"))
+    config = make_config({"encode": {"scheme": "seven_plane"}}, "test")
+    facts, lines = show_record(record, 1, 7, ["ko", "opp_liberties_1"], config)
     assert facts["board"] == [".....", ".XO..", "X.XO.", ".XO..", "....."]
     assert (facts["to_play"], facts["label"], facts["last_move"], facts["ko"]) == (2, "B3", "C3", None)
     # White to move: the black stone at C3 has one liberty, B3.

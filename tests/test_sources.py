@@ -258,7 +258,7 @@ def test_include_and_exclude(tmp_path):
         found, omitted = read(limits(top, **settings), tmp_path / "work")
         assert {one.reason for one in omitted} <= {Reason.EXCLUDED}
         show = [one.source + (f"/{one.member}" if one.member else "") for one in [*found, *omitted]]
-        return sorted(show[:len(found)]), sorted(show[len(found):])
+        return sorted(show[: len(found)]), sorted(show[len(found) :])
 
     everything = ["a.sgf", "b.sgf", "g.zip/x/a.sgf", "g.zip/x/c.sgf", "g.zip/y/a.sgf", "h.zip/a.sgf"]
     assert names() == (everything, [])
@@ -360,7 +360,7 @@ def test_devices_and_folders_in_a_tar(tmp_path):
 def test_zip_entries_that_are_folders_or_have_no_name(tmp_path):
     data = zip_of(("dir/", b""), ("a.sgf", GAME), ("b.sgf", GAME))
     at = data.rindex(b"PK\x01\x02") + 28
-    nameless = data[:at] + b"\0\0\5\0" + data[at + 4:]  # the name is an extra field now
+    nameless = data[:at] + b"\0\0\5\0" + data[at + 4 :]  # the name is an extra field now
     assert inside(nameless, tmp_path) == ({"a.sgf": GAME}, [": not-a-record"])
 
 
@@ -375,9 +375,9 @@ def test_two_members_of_one_name_are_both_read(tmp_path):
 def test_encrypted_and_damaged_members_leave_the_others(tmp_path):
     good = zip_of(("a.sgf", GAME), ("b.sgf", GAME))
     at = good.index(b"PK\x01\x02")
-    locked = good[:at + 8] + b"\x01" + good[at + 9:]
+    locked = good[: at + 8] + b"\x01" + good[at + 9 :]
     assert inside(locked, tmp_path) == ({"b.sgf": GAME}, ["a.sgf: encrypted"])
-    rotten = good[:at + 16] + b"\0\0\0\0" + good[at + 20:]
+    rotten = good[: at + 16] + b"\0\0\0\0" + good[at + 20 :]
     assert inside(rotten, tmp_path) == ({"b.sgf": GAME}, ["a.sgf: damaged-member"])
 
 
@@ -385,9 +385,9 @@ def test_encrypted_and_damaged_members_leave_the_others(tmp_path):
 def test_what_was_whole_in_a_cut_tar_is_kept(tmp_path, mode):
     noise = [random.Random(number).randbytes(300_000) for number in range(4)]
     data = tar_of(*((f"{number}.sgf", one) for number, one in enumerate(noise)), mode=mode)
-    found, omitted = inside(data[:len(data) * 7 // 8], tmp_path, "g.tar")
+    found, omitted = inside(data[: len(data) * 7 // 8], tmp_path, "g.tar")
     whole = 2 if mode == "w:bz2" else 3  # bzip2 gives out 900 kB at once
-    assert list(found.values()) == noise[:len(found)]
+    assert list(found.values()) == noise[: len(found)]
     assert len(found) >= whole
     assert omitted == [": damaged-archive"]
 
@@ -628,7 +628,7 @@ def test_random_damage_never_ends_in_an_error(tmp_path):
         for _ in range(order.choice((1, 2, 8))):
             changed[order.randrange(len(changed))] = order.choice((0, 1, 0x7F, 0xFF, order.randrange(256)))
         if order.random() < 0.3:
-            del changed[order.randrange(len(changed)):]
+            del changed[order.randrange(len(changed)) :]
         handle, asked = io.BytesIO(changed), limits()
         kind = "zip" if name == "g.zip" else "stream"
         parts = [None]

@@ -41,7 +41,7 @@ def test_reads_and_skips_of_any_size_agree_with_slices():
         if order.random() < 0.3:
             assert stream.skip(size) == (at + size <= len(NOISE))
         else:
-            assert stream.read(size) == NOISE[at:at + size]
+            assert stream.read(size) == NOISE[at : at + size]
         at += size
     assert stream.chunk() == b""
 
@@ -62,7 +62,7 @@ def test_other_bytes_after_the_last_stream_are_ignored():
 def test_data_that_breaks_off_is_damaged_after_what_was_whole(packer):
     stream = unpacked(PACKERS[packer](NOISE)[:-20])
     if packer == "gz":
-        assert stream.read(2 * CHUNK) == NOISE[:2 * CHUNK]
+        assert stream.read(2 * CHUNK) == NOISE[: 2 * CHUNK]
     with pytest.raises(DamagedError, match="breaks off"):
         stream.skip(len(NOISE) + 1)
 

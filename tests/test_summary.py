@@ -9,7 +9,15 @@ from example_builds import build_examples
 from pipeline.config import Config, make_config
 from pipeline.encode import SCHEMES
 from pipeline.load import open_dataset
-from pipeline.summary import all_scheme_lines, changed_keys, dataset_facts, dataset_lines, scheme_facts, scheme_lines, template
+from pipeline.summary import (
+    all_scheme_lines,
+    changed_keys,
+    dataset_facts,
+    dataset_lines,
+    scheme_facts,
+    scheme_lines,
+    template,
+)
 
 
 def test_the_template_is_the_default_configuration_and_names_every_key() -> None:

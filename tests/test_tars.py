@@ -26,7 +26,7 @@ def tar_of(*members: tuple[str, bytes], form: str = "pax", kind: bytes = tarfile
 def header(name: bytes = b"a.sgf", size: bytes = b"00000000003\0", flag: bytes = b"0") -> bytes:
     """One header with a right checksum, whatever its fields hold."""
     block = bytearray(512)
-    block[:len(name)] = name
+    block[: len(name)] = name
     block[124:136] = size.ljust(12, b"\0")
     block[148:156] = b" " * 8
     block[156:157] = flag

@@ -228,8 +228,8 @@ def test_planes_and_keys_that_are_not_the_games(folder: Path) -> None:
 def test_a_game_of_another_part(folder: Path) -> None:
     def change(table: pa.Table) -> pa.Table:
         splits = table.column("split").to_pylist()
-        status = table.column("status").to_pylist()
-        number = next(n for n, (part, kept) in enumerate(zip(splits, status, strict=True)) if (part, kept) == ("val", "kept"))
+        both = list(zip(splits, table.column("status").to_pylist(), strict=True))
+        number = both.index(("val", "kept"))
         splits[number] = "train"
         return table.set_column(table.schema.get_field_index("split"), table.schema.field("split"), pa.array(splits))
 
@@ -263,6 +263,16 @@ def test_a_game_with_an_illegal_move_is_told(folder: Path) -> None:
     found = faults(folder)
     assert any("is illegal" in fault for fault in found["encoding"])
     assert any("move is not the move that was played" in fault for fault in found["rows"])
+
+
+def test_a_record_without_a_source_is_no_record(folder: Path) -> None:
+    def change(table: pa.Table) -> pa.Table:
+        sources = [None, *table.column("source").to_pylist()[1:]]
+        return table.set_column(table.schema.get_field_index("source"), table.schema.field("source"), pa.array(sources))
+
+    change_games(folder, change)
+    (fault,) = faults(folder)["games.parquet"]
+    assert fault.endswith("games.parquet: a record has no source")
 
 
 def test_another_version_of_a_scheme_is_not_compared(folder: Path) -> None:

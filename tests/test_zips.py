@@ -44,7 +44,7 @@ def contents(data: bytes, limit: int = LIMIT, ticks: list[int] | None = None) ->
 def patched(data: bytes, field: int, value: bytes) -> bytes:
     """The archive with bytes written over those at ``field`` of its first central entry."""
     at = data.index(b"PK\x01\x02") + field
-    return data[:at] + value + data[at + len(value):]
+    return data[:at] + value + data[at + len(value) :]
 
 
 NOISE = random.Random(3).randbytes(200_000)
@@ -77,7 +77,7 @@ def test_sizes_of_zip64():
     central[20:28] = b"\xff" * 8
     central[42:46] = b"\xff" * 4
     central[30:32] = struct.pack("<H", 28)
-    central = central[:46 + 5] + struct.pack("<HHQQQ", 1, 24, 5, 5, 0)
+    central = central[: 46 + 5] + struct.pack("<HHQQQ", 1, 24, 5, 5, 0)
     end64 = struct.pack("<4sQHHLLQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, len(central), start)
     locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, start + len(central), 1)
     end32 = struct.pack("<4sHHHHLLH", b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
@@ -121,7 +121,7 @@ def test_every_kind_of_damage_spares_the_next_member():
         assert message in first
         assert second == b"others"
     at = good.index(b"a.sgf") + 5
-    first, second = contents(good[:at] + b"\xff" + good[at + 1:])
+    first, second = contents(good[:at] + b"\xff" + good[at + 1 :])
     assert "invalid block type" in first
     assert second == b"others"
 
@@ -129,9 +129,9 @@ def test_every_kind_of_damage_spares_the_next_member():
 def test_lzma_with_a_huge_dictionary_is_refused():
     data = zip_of(("a.sgf", b"moves" * 100), method=zipfile.ZIP_LZMA)
     at = data.index(b"a.sgf") + 5 + 4 + 1
-    (outcome,) = contents(data[:at] + b"\xff\xff\xff\xff" + data[at + 4:])
+    (outcome,) = contents(data[:at] + b"\xff\xff\xff\xff" + data[at + 4 :])
     assert "not supported" in outcome
-    (outcome,) = contents(data[:at - 1] + b"\xff" + data[at:])  # lc, lp and pb out of range
+    (outcome,) = contents(data[: at - 1] + b"\xff" + data[at:])  # lc, lp and pb out of range
     assert "not supported" in outcome
 
 
@@ -167,9 +167,9 @@ def test_a_directory_that_is_not_where_it_should_be():
     for field, value in ((12, 2**32 - 1), (16, 2**31)):
         at = data.index(b"PK\x05\x06") + field
         with pytest.raises(DamagedError, match="not where"):
-            find_directory(io.BytesIO(data[:at] + struct.pack("<L", value) + data[at + 4:]))
+            find_directory(io.BytesIO(data[:at] + struct.pack("<L", value) + data[at + 4 :]))
     second = data.rindex(b"PK\x01\x02")
-    handle = io.BytesIO(data[:second] + b"XX" + data[second + 2:])
+    handle = io.BytesIO(data[:second] + b"XX" + data[second + 2 :])
     directory = find_directory(handle)
     found = zip_entries(handle, directory.start, directory.stop)
     assert next(found).name == "a.sgf"

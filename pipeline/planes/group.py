@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.replay import Trace
+from pipeline.trace import Trace
 
 # draw(trace, positions, out, first): for each i, draw the planes of trace position ``positions[i]``
 # (int64[N]) into ``out[i, first : first + P]`` (uint8[N, all planes, B], packed, zero on entry).

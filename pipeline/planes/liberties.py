@@ -23,11 +23,15 @@ def _draw_own_opp_liberties(most, trace, positions, out, first):
                         out[i, plane, byte] |= 0x80 >> bit
 
 
+def _liberties(name: str) -> str:
+    return "1 liberty" if name == "1" else f"{name.replace('_', ' ')} liberties"
+
+
 def own_opp_liberties(most: int, source: str) -> Group:
     """Own stones whose chain has 1, 2, ..., ``most`` or more liberties; then the same for opp."""
     names = [str(count) for count in range(1, most)] + [f"{most}_or_more"]
     planes = tuple(
-        Plane(f"{side}_liberties_{name}", f"{side} chains with {name.replace('_', ' ')} liberties", "mover", source)
+        Plane(f"{side}_liberties_{name}", f"{side} chains with {_liberties(name)}", "mover", source)
         for side in ("own", "opp")
         for name in names
     )

@@ -1,6 +1,6 @@
 """The same bytes whatever happens: worker counts, input order, and kills at random moments.
 
-    python tests/e2e/same_bytes.py ARCHIVE [--games 2500] [--formats parquet,hdf5] [--kills 5] [--seed 1]
+    python tests/e2e/same_bytes.py ARCHIVE [--games 3000] [--formats parquet,hdf5] [--kills 5] [--seed 1]
 
 ARCHIVE is a .tar.gz or .zip of SGF records. Its first games are dealt into four zips; a build of them with all
 images (at least 3 blocks, 8 shards and 20 seconds) must give identical published files for 1, 2 and 4
@@ -78,7 +78,7 @@ class Builds:
         command = [sys.executable, "-m", "pipeline", "build", "agz17", *sources, "--output", str(output)]
         command += ["--workers", str(workers), "--set", f"output.format={self.format}"]
         command += ["--set", "augment.mode=all", "--set", "output.games_per_block=300"]
-        command += ["--set", "output.rows_per_shard=100_000"]
+        command += ["--set", "output.rows_per_shard=100_000", "--set", "output.compression=gzip"]
         with open(self.folder / "build.log", "ab") as log:
             return subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
 
@@ -96,7 +96,7 @@ class Builds:
         different = sorted(name for name in {*found, *self.expected} if found.get(name) != self.expected.get(name))
         if different:
             raise SystemExit(f"{self.format}: {what}: {len(different)} files differ, first {different[0]}")
-        if leftovers := [path for path in output.rglob(".tmp-*")]:
+        if leftovers := list(output.rglob(".tmp-*")):
             raise SystemExit(f"{self.format}: {what}: left over {leftovers[0]}")
         print(f"{self.format}: {what}: {len(found)} files identical", flush=True)
         shutil.rmtree(output)
@@ -163,7 +163,7 @@ def run(builds: Builds, kills: int, chance: random.Random) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("archive", type=Path)
-    parser.add_argument("--games", type=int, default=2500)
+    parser.add_argument("--games", type=int, default=3000)
     parser.add_argument("--formats", default="parquet,hdf5")
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,0 +1,149 @@
+"""The stages of a build in their order: read, decide, index, dedup, encode, publish.
+
+Each stage is a set of pure tasks whose outputs lie under ``.goplanes/work``; a task whose output is whole is
+not done again, so that the same command goes on after a kill.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from pipeline.blocks import EncodeTask, IndexTask, encode_block, finished_encoding, index_block
+from pipeline.config import Config
+from pipeline.decide import Decided, decide_games, decide_positions, whole_table, write_blocks
+from pipeline.dedup import PARTS
+from pipeline.executors import WorkerDied, Workers
+from pipeline.manifest import Manifest
+from pipeline.progress import Progress
+from pipeline.publish import BuildError, Job, Totals, publish
+from pipeline.read import ReadTask, failed_part, finished_report, read_unit
+from pipeline.sources import Unit, spool, units
+from pipeline.warm import warm_up
+
+Task = TypeVar("Task")
+
+_LABEL_BYTES = 150  # of a row beside its planes: labels, and its place in the block and in the shuffle
+_WORKER_BYTES = 300 * 10**6  # of a worker with its libraries and kernels loaded
+
+
+class Stages:
+    """One build under way, each stage reading what the one before wrote."""
+
+    def __init__(self, job: Job, workers: Workers, progress: Progress) -> None:
+        self.job, self.workers, self.progress = job, workers, progress
+        self.config, self.folder = job.config, job.folder
+
+    def run(self) -> Manifest:
+        """Run all stages and publish."""
+        warm_up(self.job.scheme, self.config, self.progress)
+        parts, reports = self._read()
+        with self.progress.stage("decide", 0, "games"):
+            table = decide_games(whole_table(parts), self.config)
+            games = write_blocks(table, self.config, self.folder.stage("blocks"))
+        seen = self._index(games)
+        with self.progress.stage("dedup", 0, "positions"):
+            rows = [path.replace("games-", "rows-") for path in games]
+            keys = [path.replace("games-", "keys-") for path in games]
+            decided = decide_positions(games, keys, rows, self.config)
+        shards = self._encode(games, rows, decided)
+        with self.progress.stage("publish", 0, "files"):
+            manifest = publish(self.job, table, Totals(reports, seen["seen"], seen["sampled_out"], decided, shards))
+        self.folder.clear_work()
+        return manifest
+
+    def _run_stage(
+        self,
+        name: str,
+        function: Callable[[Task], Any],
+        tasks: Sequence[Task],
+        finished: Callable[[Task], Any | None],
+        weights: Sequence[int],
+        unit: str,
+        task_bytes: int = 1,
+    ) -> list[Any]:
+        """Run the tasks that have no whole output yet; return the reports of all, in the order of tasks.
+
+        ``weights``: what each task adds to the progress, in ``unit``; ``task_bytes``: the memory that one
+        takes, so that no more are under way than ``run.memory`` allows.
+        """
+        reports = [finished(task) for task in tasks]
+        todo = [number for number, report in enumerate(reports) if report is None]
+        if len(todo) < len(tasks):
+            self.progress.line(f"{name}: {len(tasks) - len(todo)} of {len(tasks)} tasks were done before")
+        with self.progress.stage(name, sum(weights[number] for number in todo), unit) as advance:
+            at_once = max(1, memory_limit(self.config) // task_bytes) if task_bytes > 1 else None
+            for number, report in self.workers.run(function, [tasks[number] for number in todo], at_once):
+                reports[todo[number]] = report
+                advance(weights[todo[number]])
+        return reports
+
+    def _read(self) -> tuple[list[str], list[dict[str, Any]]]:
+        """Read all inputs into parts of the game table; return the parts and their reports."""
+        folder = self.folder.stage("read")
+        tasks = [
+            ReadTask(unit, self.config, str(folder / f"part-{number:06d}")) for number, unit in enumerate(self._units())
+        ]
+        reports = self._run_stage(
+            "read", read_unit, tasks, lambda task: finished_report(task.part), [1] * len(tasks), "tasks"
+        )
+        for number, report in enumerate(reports):
+            if isinstance(report, WorkerDied):
+                reports[number] = failed_part(tasks[number], str(report))
+        return [task.part for task in tasks], reports
+
+    def _units(self) -> list[Unit]:
+        """Return the units of all inputs; stream archives are first read into blocks."""
+        streams = [file for file in self.job.files if file.kind == "stream"]
+        made = units(self.job.files, self.config.input)
+        if streams:
+            folder = str(self.folder.stage("spool"))
+            with self.progress.stage("unpack", len(streams), "archives") as advance:
+                for file in streams:
+                    made += spool(file, self.config.input, folder)
+                    advance(1)
+        return made
+
+    def _index(self, games: list[str]) -> dict[str, int]:
+        """Key the positions of every block; return how many were seen and sampled out."""
+        tasks = [IndexTask(path, path.replace("games-", "keys-"), self.config) for path in games]
+        reports = self._run_stage("index", index_block, tasks, lambda task: None, [1] * len(tasks), "blocks")
+        _refuse_dead(reports, [task.games for task in tasks])
+        return {name: sum(report[name] for report in reports) for name in ("seen", "sampled_out")}
+
+    def _encode(self, games: list[str], rows: list[str], decided: Decided) -> list[dict[str, Any]]:
+        """Write the shards of every block; return the reports of all shards, in the order of their paths."""
+        for part in PARTS:
+            (self.folder.path / part).mkdir(exist_ok=True)
+        tasks = [
+            EncodeTask(
+                game,
+                row,
+                str(self.folder.path),
+                game.replace("games-", "shards-").replace(".arrow", ".json"),
+                plans,
+                self.config,
+                self.job.layout,
+            )
+            for game, row, plans in zip(games, rows, decided.plans, strict=True)
+        ]
+        # A block holds its rows packed, and once more the batch that is being turned and written.
+        most_bytes = max(decided.positions, default=0) * (self.job.layout.row_bytes + _LABEL_BYTES) * 5 // 4
+        reports = self._run_stage(
+            "encode", encode_block, tasks, finished_encoding, decided.rows, "rows", most_bytes + _WORKER_BYTES
+        )
+        _refuse_dead(reports, [task.games for task in tasks])
+        shards = [shard for report in reports for shard in report["shards"]]
+        return sorted(shards, key=lambda shard: (PARTS.index(shard["split"]), shard["path"]))
+
+
+def memory_limit(config: Config) -> int:
+    """Return the bytes a build may use: ``run.memory``, or half of the machine's."""
+    if config.run.memory is not None:
+        return config.run.memory
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _refuse_dead(reports: Sequence[Any], names: Sequence[str]) -> None:
+    for report, name in zip(reports, names, strict=True):
+        if isinstance(report, WorkerDied):
+            raise BuildError(f"{name}: {report} (out of memory? fewer --workers or output.games_per_block may help)")

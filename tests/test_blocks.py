@@ -1,0 +1,257 @@
+"""What a block's shards hold: planes and labels against the slow board, images, order, and resuming."""
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from random_games import Line, positions
+from slow_planes import SLOW_SCHEMES, dense
+from stages import Staged, made_up_games, run_stages, sgf_of
+
+from pipeline import symmetry
+from pipeline.blocks import EncodeTask, encode_block, finished_encoding, images_of, read_arrow, shard_path, write_arrow
+from pipeline.config import Config, make_config
+from pipeline.table import games_of
+
+FILTER = {"sizes": [5, 3, "3x5"]}
+FRAME = (5, 5)
+SIGNS = {"B": 1.0, "W": -1.0, "draw": 0.0}
+
+
+def build(folder: Path, mode: str, count: int = 24, **tables: dict[str, Any]) -> Staged:
+    games = made_up_games("blocks", [(5, 5), (3, 3), (3, 5)], count)
+    tables = {"filter": FILTER, "output": {"games_per_block": 9, "rows_per_shard": 50}, **tables}
+    return run_stages(folder, games, augment={"mode": mode}, **tables)
+
+
+@pytest.fixture(scope="module", params=["none", "random", "all"])
+def staged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Staged:
+    return build(tmp_path_factory.mktemp("blocks"), request.param)
+
+
+def same(found: float, expected: float | None) -> bool:
+    """Compare a label; NaN stands for what is not known."""
+    return bool(np.isnan(found)) if expected is None else found == expected
+
+
+def labels(row: dict[str, Any], colour: int) -> tuple[float | None, float | None]:
+    """Return value and score of a game for the side that plays ``colour``."""
+    sign = 1 if colour == 1 else -1
+    value = None if row["result_kind"] in {"forfeit", "void"} else SIGNS.get(row["winner"])
+    margin = row["margin"]
+    score = None if margin is None else margin * SIGNS[row["winner"]] * sign
+    return None if value is None else value * sign, score
+
+
+def test_every_row_is_what_the_game_table_says(staged: Staged) -> None:
+    """Planes, move, value, score, komi, side and size of each row, turned by its symmetry."""
+    games = {row["game"]: row for row in staged.table.to_pylist()}
+    rows = staged.all_rows()
+    slow: dict[int, Any] = {}
+    for number in range(len(rows["game"])):
+        game = games[int(rows["game"][number])]
+        assert game["status"] == "kept"
+        assert game["split"] == rows["split"][number]
+        height, width, ply = game["board_rows"], game["board_cols"], int(rows["ply"][number])
+        assert (rows["rows"][number], rows["cols"][number]) == (height, width)
+        moves = [None if move == height * width else divmod(move, width) for move in game["moves"]]
+        if game["game"] not in slow:
+            line = Line(height, width, tuple(zip(moves, game["colours"], strict=True)))
+            slow[game["game"]] = positions(line, 7)
+        turn = int(rows["symmetry"][number])
+
+        def image(point: tuple[int, int], size: tuple[int, int] = (height, width), turn: int = turn) -> tuple[int, int]:
+            return symmetry.image_point(*point, *size, turn)
+
+        drawn = SLOW_SCHEMES["agz17"](slow[game["game"]][ply], (height, width))
+        planes = dense({name: {image(point) for point in points} for name, points in drawn.items()}, FRAME)
+        assert np.array_equal(rows["planes"][number], np.packbits(planes.reshape(len(planes), -1), axis=-1))
+        move = moves[ply]
+        assert rows["move"][number] == (25 if move is None else image(move)[0] * 5 + image(move)[1])
+        assert rows["to_play"][number] == game["colours"][ply]
+        value, score = labels(game, game["colours"][ply])
+        assert same(rows["value"][number], value)
+        assert same(rows["score"][number], score)
+        assert same(rows["komi"][number], game["komi"])
+    assert {row["game"] for row in games.values() if row["status"] == "kept"} == set(slow)
+
+
+def test_the_labels_are_of_every_kind(staged: Staged) -> None:
+    """Won, lost, drawn and unknown; forfeits and void games are worth nothing."""
+    rows = staged.all_rows()
+    value = rows["value"]
+    assert {*value[~np.isnan(value)].tolist()} == {1.0, -1.0, 0.0}
+    assert np.isnan(value).any()
+    assert {2.5, -2.5, 7.5, -7.5, 0.0} <= {*rows["score"].tolist()}
+    assert {6.5, 0.0, 7.5} == {*rows["komi"][~np.isnan(rows["komi"])].tolist()}
+    assert np.isnan(rows["komi"]).any()
+    assert (rows["move"] == 25).any()
+    kinds = {row["game"]: row["result_kind"] for row in staged.table.to_pylist()}
+    assert {"forfeit", "void", "time", "resign"} <= set(kinds.values())
+    for kind in ("forfeit", "void"):
+        assert np.isnan(value[[kinds[game] == kind for game in rows["game"].tolist()]]).all()
+
+
+def test_images_of_every_position(staged: Staged) -> None:
+    rows = staged.all_rows()
+    images: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for game, ply, turn in zip(rows["game"].tolist(), rows["ply"].tolist(), rows["symmetry"].tolist(), strict=True):
+        images[game, ply].append(turn)
+    assert len(images) == staged.decided.stored
+    square = {row["game"]: row["board_rows"] == row["board_cols"] for row in staged.table.to_pylist()}
+    mode = staged.config.augment.mode
+    if mode == "all":
+        assert all(sorted(turns) == list(range(8 if square[game] else 4)) for (game, _), turns in images.items())
+    else:
+        assert all(len(turns) == 1 for turns in images.values())
+        used = {
+            kind: Counter(turns[0] for (game, _), turns in images.items() if square[game] == kind) for kind in (0, 1)
+        }
+        assert set(used[True]) == (set(range(8)) if mode == "random" else {0})
+        assert set(used[False]) == (set(range(4)) if mode == "random" else {0})
+    keys: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for game, ply, key in zip(rows["game"].tolist(), rows["ply"].tolist(), rows["key"].tolist(), strict=True):
+        keys[game, ply].add(key)
+    assert all(len(found) == 1 for found in keys.values())
+
+
+@pytest.mark.parametrize("mode", ["none", "all"])
+def test_rows_are_shuffled_over_the_shards_of_a_block(tmp_path: Path, mode: str) -> None:
+    """Neither the positions of a game nor the images of one lie together; all games are in all shards."""
+    staged = run_stages(
+        tmp_path,
+        made_up_games("shuffle", [(5, 5)], 40),
+        filter=FILTER,
+        dedup={"positions": "off"},
+        split={"val": 0, "test": 0, "overlap": "keep"},
+        augment={"mode": mode},
+        output={"rows_per_shard": 100 if mode == "none" else 800},
+    )
+    assert len(staged.shards) > 3
+    games = {game for shard in staged.shards for game in staged.rows(shard)["game"].tolist()}
+    for shard in staged.shards:
+        rows = staged.rows(shard)
+        assert len(set(rows["game"].tolist())) > 0.9 * len(games)
+        # Of two random rows one in about forty is of the same game.
+        assert (rows["game"][1:] == rows["game"][:-1]).mean() < 0.1
+        assert (np.diff(rows["ply"].astype(int)) < 0).mean() > 0.3
+        if mode == "all":
+            assert (np.diff(rows["symmetry"].astype(int)) < 0).mean() > 0.3
+
+
+def test_another_seed_is_another_order(tmp_path: Path) -> None:
+    """The same rows in another order; with random images, other images."""
+    games = made_up_games("seed", [(5, 5)], 9)
+    settings = [("none", 0), ("none", 1), ("random", 0), ("random", 1)]
+    rows = [
+        run_stages(tmp_path / f"{mode}{seed}", games, filter=FILTER, augment={"mode": mode, "seed": seed}).all_rows()
+        for mode, seed in settings
+    ]
+    places = [list(zip(each["game"].tolist(), each["ply"].tolist(), strict=True)) for each in rows]
+    assert all(sorted(each) == sorted(places[0]) for each in places)
+    assert places[0] != places[1]
+    turns = [dict(zip(place, each["symmetry"].tolist(), strict=True)) for place, each in zip(places, rows, strict=True)]
+    assert turns[2] != turns[3]
+
+
+def test_a_shard_depends_on_its_block_alone(tmp_path: Path, staged: Staged) -> None:
+    """The same stages over the same games, read in other units, give the same bytes."""
+    again = build(tmp_path, staged.config.augment.mode)
+    assert again.shards == staged.shards
+    for shard in staged.shards:
+        assert (again.output / shard["path"]).read_bytes() == (staged.output / shard["path"]).read_bytes()
+
+
+def test_hdf5_holds_the_same_rows(tmp_path: Path, staged: Staged) -> None:
+    output = {"games_per_block": 9, "rows_per_shard": 50, "format": "hdf5"}
+    other = build(tmp_path, staged.config.augment.mode, output=output)
+    assert [shard["path"] for shard in other.shards] == [
+        shard["path"].replace(".parquet", ".h5") for shard in staged.shards
+    ]
+    one, two = staged.all_rows(), other.all_rows()
+    for name in one:
+        assert np.array_equal(one[name], two[name], equal_nan=one[name].dtype.kind == "f"), name
+
+
+def test_rows_of_a_cut_game_end_where_it_was_cut(tmp_path: Path) -> None:
+    """Under keep-prefix the last row is the last legal move; setup stones in mid-game stay."""
+    moves = (((2, 2), 1), ((1, 1), 2), ((3, 3), 1), ((2, 2), 2), ((0, 0), 1))
+    line = Line(5, 5, moves, ((2, (4, 4), 2), (2, (2, 2), 1)))
+    games = {"a.sgf": sgf_of(line, RE="B+R")}
+    staged = run_stages(tmp_path, games, filter=FILTER, rules={"illegal": "keep-prefix"})
+    rows = staged.all_rows()
+    order = np.argsort(rows["ply"])
+    assert rows["ply"][order].tolist() == [0, 1, 2]
+    assert rows["move"][order].tolist() == [12, 6, 18]
+    legal = replace(line, moves=moves[:3])
+    expected = [SLOW_SCHEMES["agz17"](seen, FRAME) for seen in positions(legal, 7)]
+    packed = [np.packbits(dense(planes, FRAME).reshape(17, -1), axis=-1) for planes in expected]
+    assert np.array_equal(rows["planes"][order], packed)
+
+
+def test_a_span_of_plies(tmp_path: Path) -> None:
+    staged = run_stages(
+        tmp_path,
+        made_up_games("span", [(5, 5)], 5),
+        filter=FILTER,
+        sample={"plies": [2, 4]},
+        dedup={"positions": "off"},
+    )
+    assert set(staged.all_rows()["ply"].tolist()) == {2, 3, 4}
+
+
+def test_how_many_images() -> None:
+    rows, cols = np.array([9, 5, 9], dtype=np.uint8), np.array([9, 9, 5], dtype=np.uint8)
+    for mode, count in (("none", [1, 1, 1]), ("random", [1, 1, 1]), ("all", [8, 4, 4])):
+        assert images_of(make_config({"augment": {"mode": mode}}, "x"), rows, cols).tolist() == count
+
+
+def test_names_of_shards() -> None:
+    hdf5 = make_config({"output": {"format": "hdf5"}}, "x")
+    assert shard_path(0, 0, Config()) == "train/shard-00000.parquet"
+    assert shard_path(1, 123_456, Config()) == "val/shard-123456.parquet"
+    assert shard_path(2, 7, hdf5) == "test/shard-00007.h5"
+
+
+def test_a_block_counts_when_its_shards_are_whole(tmp_path: Path) -> None:
+    staged = build(tmp_path, "none")
+    path, report = tmp_path / "rows-00000.arrow.json", staged.reports[0]
+    task = EncodeTask(
+        str(tmp_path / "games-00000.arrow"),
+        str(tmp_path / "rows-00000.arrow"),
+        str(staged.output),
+        str(path),
+        staged.decided.plans[0],
+        staged.config,
+        staged.layout,
+    )
+    assert finished_encoding(task) == report
+    shard = staged.output / report["shards"][0]["path"]
+    whole = shard.read_bytes()
+    for damaged in (whole[:-1], whole[:100] + b"\0" + whole[101:]):
+        shard.write_bytes(damaged)
+        assert finished_encoding(task) is None
+    shard.unlink()
+    assert finished_encoding(task) is None
+    assert encode_block(task) == report
+    assert shard.read_bytes() == whole
+    assert finished_encoding(task) == report
+    for text in ("", "{}", json.dumps(report)[:-5]):
+        path.write_text(text)
+        assert finished_encoding(task) is None
+    path.unlink()
+    assert finished_encoding(task) is None
+
+
+def test_tables_on_disk(tmp_path: Path) -> None:
+    staged = build(tmp_path, "none")
+    for block in staged.blocks:
+        write_arrow(tmp_path / "copy.arrow", block)
+        assert read_arrow(tmp_path / "copy.arrow").equals(block)
+        games = games_of(block)
+        assert games.number == block.num_rows
+        assert [len(moves) for moves in block.column("moves").to_pylist()] == np.diff(games.move_start).tolist()

@@ -1,0 +1,294 @@
+"""The command: what it prints where, and its exit codes."""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from example_builds import EXAMPLES, build_examples
+
+import pipeline
+from pipeline import manifest
+from pipeline.cli import cli
+from pipeline.config import Config
+
+ROOT = Path(__file__).parents[1]
+COMMANDS = ("build", "explain", "init", "inspect", "plan", "schemes", "show", "verify")
+ADA = str(EXAMPLES / "loose" / "ada-and-bo.sgf")
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def command(*arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """Run the command as a process of its own, as a user does."""
+    line = [sys.executable, "-m", "pipeline", *(str(argument) for argument in arguments)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120, env=environment, **options)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_examples(tmp_path_factory.mktemp("cli") / "out")
+
+
+def test_the_version_is_one_number_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert run("--version").output == f"goplanes {pipeline.__version__}\n"
+    assert project["version"] == pipeline.__version__
+    assert f"goplanes {pipeline.__version__}" == manifest.SOFTWARE
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_and_json(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert "--json" in result.output
+    assert sorted(cli.commands) == sorted(COMMANDS)
+
+
+def test_help_and_version_load_no_compiler() -> None:
+    for argument in ("--help", "--version"):
+        program = (
+            "import sys\nfrom pipeline.cli import cli\n"
+            f"cli([{argument!r}], standalone_mode=False)\n"
+            "sys.exit(bool({'numba', 'numpy', 'pyarrow', 'pydantic', 'h5py'} & set(sys.modules)))"
+        )
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, env=environment)
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_build_from_the_shell(tmp_path: Path) -> None:
+    done = command("build", EXAMPLES, "--output", "out", "--workers", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "29 games" in done.stdout
+    assert "done: out" in done.stdout
+    assert (tmp_path / "out" / "dataset.json").exists()
+    again = command("build", EXAMPLES, "--output", "out", "--json", cwd=tmp_path)
+    assert again.returncode == 0
+    assert json.loads(again.stdout)["nothing_to_do"] is True
+    assert command("verify", "out", cwd=tmp_path).returncode == 0
+
+
+def test_the_json_of_a_build_is_all_there_is_on_standard_output(tmp_path: Path) -> None:
+    result = run("build", EXAMPLES, "-o", tmp_path / "out", "--workers", "0", "--json")
+    facts = json.loads(result.stdout)
+    assert facts["records"]["kept"] == 29
+    assert facts["rows"]["train"] > 0
+    assert facts["failures"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["build"], "no input: name a folder"),
+        (["biuld"], "did you mean 'build'"),
+        (["build", "quickstrat"], "did you mean 'quickstart'"),
+        (["build", "no.zip"], "no such input: no.zip"),
+        (["build", ADA, "--scheme", "agz71"], "did you mean 'agz17'"),
+        (["build", ADA, "--set", "split.vall=0.1"], "did you mean 'val'"),
+        (["build", ADA, "--set", "dedup.positions=aggregate"], "does not exist yet"),
+        (["build", ADA, "--executor", "dask"], "'local'"),
+        (["build", ADA, "--workers", "-1"], "-1"),
+        (["schemes", "sevenplane"], "did you mean 'seven_plane'"),
+        (["show", "no.sgf"], "no such file: no.sgf"),
+        (["show", ADA, "--scheme", "x"], "unknown scheme 'x'"),
+        (["show", ADA, "--ply", "999"], "0 to 200"),
+        (["show", ADA, "3"], "--ply 3"),
+        (["explain", "no.sgf"], "no such file"),
+        (["explain", ADA, "--config", "nix"], "no preset"),
+    ],
+)
+def test_wrong_usage_is_2_and_says_what_was_meant(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_configuration_on_a_folder_is_2_and_names_the_way_out(dataset: Path) -> None:
+    result = run("build", EXAMPLES, "-o", dataset, "--workers", "0", "--set", "split.val=0.2")
+    assert result.exit_code == 2
+    assert "split.val 0.05 -> 0.2" in result.stderr
+    assert "--overwrite" in result.stderr
+
+
+def test_overwrite_replaces_without_asking_where_there_is_no_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(build_examples(tmp_path / "first"), folder)
+    result = run("build", EXAMPLES, "-o", folder, "--workers", "0", "--scheme", "board", "--overwrite")
+    assert result.exit_code == 0, result.output
+    assert json.loads((folder / "dataset.json").read_text())["scheme"]["name"] == "board"
+
+
+@pytest.mark.parametrize(("answer", "replaced"), [("n", False), ("y", True)])
+def test_overwrite_asks_on_a_terminal(
+    answer: str, replaced: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = build_examples(tmp_path / "out")
+    monkeypatch.setattr("pipeline.cli._at_a_terminal", lambda: True)
+    arguments = ["build", str(EXAMPLES), "-o", str(folder), "--workers", "0", "--scheme", "board", "--overwrite"]
+    result = CliRunner().invoke(cli, arguments, input=f"{answer}\n")
+    assert result.exit_code == (0 if replaced else 130)
+    assert (json.loads((folder / "dataset.json").read_text())["scheme"]["name"] == "board") is replaced
+    if not replaced:
+        assert CliRunner().invoke(cli, [*arguments, "--yes"]).exit_code == 0
+
+
+def test_a_folder_that_is_being_built_is_3(tmp_path: Path) -> None:
+    folder = tmp_path / "out" / ".goplanes"
+    folder.mkdir(parents=True)
+    with open(folder / "lock", "a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("4711\n")
+        lock.flush()
+        result = run("build", EXAMPLES, "-o", tmp_path / "out", "--workers", "0")
+    assert result.exit_code == 3
+    assert "4711" in result.stderr
+
+
+def test_trouble_with_the_disk_is_4(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = run("build", EXAMPLES, "-o", tmp_path / "file" / "out", "--workers", "0")
+    assert result.exit_code == 4
+    assert str(tmp_path / "file") in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_under_the_output_is_4() -> None:
+    line = [sys.executable, "-m", "pipeline", "schemes"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with open("/dev/full", "w") as device:
+        done = subprocess.run(line, stdout=device, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+    assert done.returncode == 4
+    assert done.stderr == "goplanes: No space left on device\n"
+
+
+def test_a_build_that_keeps_nothing_is_1(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.sgf").write_text("(;SZ[9];B[aa])")
+    result = run("build", tmp_path / "in", "-o", tmp_path / "out", "--workers", "0")
+    assert result.exit_code == 1
+    assert "no game was kept" in result.stdout
+
+
+def test_a_build_over_its_error_budget_is_1(tmp_path: Path) -> None:
+    arguments = ["build", EXAMPLES, "--workers", "0", "--set"]
+    assert run(*arguments, "run.error_budget=0.01", "-o", tmp_path / "a").exit_code == 1
+    assert run(*arguments, "run.error_budget=0.1", "-o", tmp_path / "b").exit_code == 0
+
+
+def test_what_is_no_data_set_is_1(tmp_path: Path) -> None:
+    for arguments in (["inspect"], ["verify"], ["show"]):
+        result = run(*arguments, tmp_path, *(["0"] if arguments == ["show"] else []))
+        assert result.exit_code == 1
+        assert "is no data set" in result.stderr
+
+
+def test_verify_finds_a_fault_and_is_1(dataset: Path, tmp_path: Path) -> None:
+    assert json.loads(run("verify", dataset, "--json").stdout)["sound"] is True
+    shutil.copytree(dataset, tmp_path / "set")
+    (tmp_path / "set" / "games.parquet").unlink()
+    result = run("verify", tmp_path / "set", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["sound"] is False
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    line = f"{sys.executable} -m pipeline init | head -n 1; exit ${{PIPESTATUS[0]}}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_build_is_130_and_goes_on(number: signal.Signals, tmp_path: Path) -> None:
+    many = tmp_path / "many.zip"
+    record = (EXAMPLES / "loose" / "gnugo-19a.sgf").read_text()
+    with zipfile.ZipFile(many, "w") as file:
+        for game in range(1500):
+            file.writestr(f"{game}.sgf", record)
+    arguments = ["build", str(many), "-o", str(tmp_path / "out"), "--workers", "1"]
+    line = [sys.executable, "-m", "pipeline", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        for _ in range(600):
+            if (tmp_path / "out" / ".goplanes" / "build.json").exists():
+                break
+            time.sleep(0.02)
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "interrupted: the same command goes on from here" in errors
+    assert "Traceback" not in errors
+    assert output == ""
+    done = command(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert "1,500 records" in done.stdout
+
+
+def test_inspect_show_explain_schemes_in_both_forms(dataset: Path) -> None:
+    lines = [
+        ["inspect", dataset],
+        ["show", dataset, "0", "--split", "val", "--planes", "own_0"],
+        ["show", ADA, "--ply", "3", "--planes", "own_0,16"],
+        ["explain", dataset, "--status", "rejected"],
+        ["explain", ADA],
+        ["schemes"],
+        ["schemes", "agz17"],
+        ["init"],
+        ["plan", ADA],
+    ]
+    for arguments in lines:
+        text, facts = run(*arguments), run(*arguments, "--json")
+        assert (text.exit_code, facts.exit_code) == (0, 0), text.output
+        assert text.stdout
+        assert json.loads(facts.stdout)
+        assert max(map(len, text.stdout.splitlines())) <= 120
+
+
+def test_init_prints_the_default_configuration() -> None:
+    assert tomllib.loads(run("init").stdout)
+    assert json.loads(run("init", "--json").stdout) == Config().model_dump(mode="json")
+
+
+def test_a_row_that_is_not_there_is_2(dataset: Path) -> None:
+    result = run("show", dataset, "999999")
+    assert result.exit_code == 2
+    assert re.search(r"no row 999999 in train, which has [\d,]+ rows", result.stderr)
+    assert run("show", dataset).exit_code == 2
+
+
+def test_explain_chooses_a_game(dataset: Path) -> None:
+    result = run("explain", dataset, "--game", "loose/broken-cut.sgf")
+    assert "bad-syntax" in result.stdout
+    assert run("explain", dataset, "--game", "nobody.sgf").exit_code == 1
+    assert run("explain", dataset, "--set", "split.val=0.1").exit_code == 2
+    assert "illegal-tail" in run("explain", EXAMPLES / "loose" / "broken-illegal-move.sgf", "--set",
+                                 "rules.illegal=keep-prefix").stdout  # fmt: skip
+
+
+def test_a_record_with_an_illegal_move_is_1_from_there_on() -> None:
+    broken = EXAMPLES / "loose" / "broken-illegal-move.sgf"
+    assert run("show", broken, "--ply", "41").exit_code == 0
+    result = run("show", broken, "--ply", "42")
+    assert result.exit_code == 1
+    assert "move 42" in result.stderr
