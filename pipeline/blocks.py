@@ -181,9 +181,9 @@ def _labels(block: pa.Table, kept: pa.Table, frame: Size) -> Columns:
     sign = np.where(to_play == BLACK, 1, -1).astype(np.float32)
     return {
         "move": np.where(is_pass, frame[0] * frame[1], board_row * frame[1] + board_col).astype(np.int16),
-        "value": value[row_games] * sign,
+        "value": value[row_games] * sign + np.float32(0),  # a draw is 0, not -0
         "weight": kept.column("weight").to_numpy().astype(np.float32),
-        "score": score[row_games] * sign,
+        "score": score[row_games] * sign + np.float32(0),
         "to_play": to_play,
         "komi": block.column("komi").to_numpy(zero_copy_only=False).astype(np.float32)[row_games],
         "rows": rows,

@@ -106,6 +106,9 @@ Dates = Annotated[
 ]
 
 
+ResultKind = Literal["score", "resign", "time", "forfeit", "void", "unknown"]
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
@@ -179,7 +182,9 @@ class Filter(_Table):
     max_moves: int | None = Field(None, ge=1, description="most moves")
     handicap: Span | None = Field(None, description="smallest and largest handicap, [0, 0] for even games")
     komi: KomiSpan | None = Field(None, description="smallest and largest komi")
-    results: tuple[str, ...] | None = Field(None, description="kinds of result: score, resign, time, forfeit, ...")
+    results: tuple[ResultKind, ...] | None = Field(
+        None, description="kinds of result: score, resign, time, forfeit, void, unknown"
+    )
     min_rank: str | None = Field(None, description='lowest rank of both players: "5k", "1d", "1p"')
     players_exclude: tuple[str, ...] = Field((), description="players whose games are left out")
     dates: Dates | None = Field(None, description='first and last date: ["2010-01-01", "2019-12-31"]')

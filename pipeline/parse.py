@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sgfmill import sgf_grammar
 
-from pipeline.config import Input, Parse, Rules
+from pipeline.config import Input, Parse, ResultKind, Rules
 from pipeline.headers.date import read_date
 from pipeline.headers.handicap import read_handicap
 from pipeline.headers.komi import read_komi
 from pipeline.headers.rank import read_rank
-from pipeline.headers.result import Kind, Winner, read_result
+from pipeline.headers.result import Winner, read_result
 from pipeline.headers.size import read_size
 from pipeline.mainline import Fault, Node, read_line
 from pipeline.reasons import Flag, Reason
@@ -78,7 +78,7 @@ class Game:
     rules: str
     handicap: int
     winner: Winner | None
-    result_kind: Kind
+    result_kind: ResultKind
     margin: float | None
     black_rank: int | None
     white_rank: int | None

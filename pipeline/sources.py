@@ -36,7 +36,7 @@ __all__ = ["InputChangedError", "InputFile", "Member", "Omitted", "Unit", "find_
 
 UNIT_MEMBERS = 500  # files or zip members in one unit
 UNIT_BYTES = 8 * 2**20  # bytes of loose files in one unit, and of data in one spooled block
-BLOCK_MEMBERS = 2000  # members in one spooled block
+BLOCK_MEMBERS = 500  # members in one spooled block
 
 _BLOCK = pa.schema([
     pa.field("member", pa.string()),  # null for what is said of the archive as a whole

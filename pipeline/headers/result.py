@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from pipeline.config import ResultKind
 from pipeline.reasons import Flag
 
 Winner = Literal["B", "W", "draw", "void"]
-Kind = Literal["score", "resign", "time", "forfeit", "void", "unknown"]
 
 _MAX_TEXT = 200
 
@@ -19,7 +19,7 @@ class Result:
     """``winner`` None: not known. ``margin``: points, only with kind ``score`` (0 for a draw)."""
 
     winner: Winner | None
-    kind: Kind
+    kind: ResultKind
     margin: float | None = None
 
 
@@ -37,13 +37,13 @@ _WHOLE: dict[str, Result] = {
     "w": Result("W", "unknown"),
 }  # fmt: skip
 # The word after "B+" or "W+", lower case; an illegal move loses by forfeit.
-_WORDS: dict[str, Kind] = {
+_WORDS: dict[str, ResultKind] = {
     "r": "resign", "res": "resign", "resign": "resign", "resigned": "resign", "resignation": "resign",
     "t": "time", "time": "time", "timeout": "time",
     "f": "forfeit", "forfeit": "forfeit", "illegal": "forfeit",
 }  # fmt: skip
 # Parts of a sentence in Chinese, Japanese or Korean.
-_PARTS: tuple[tuple[str, Kind], ...] = (
+_PARTS: tuple[tuple[str, ResultKind], ...] = (
     ("中盘", "resign"), ("中盤", "resign"), ("中押", "resign"), ("认输", "resign"), ("認輸", "resign"),
     ("投了", "resign"), ("불계", "resign"),
     ("超时", "time"), ("超時", "time"), ("时间", "time"), ("時間", "time"), ("시간", "time"),
@@ -85,12 +85,12 @@ def read_result(text: str | None) -> tuple[Result, frozenset[Flag]]:
     return UNKNOWN, frozenset({Flag.RESULT_UNREAD})
 
 
-def _won(winner: Winner, how: tuple[Kind, float | None], complete: bool) -> tuple[Result, frozenset[Flag]]:
+def _won(winner: Winner, how: tuple[ResultKind, float | None], complete: bool) -> tuple[Result, frozenset[Flag]]:
     unread = how[0] == "unknown" and not complete
     return Result(winner, *how), frozenset({Flag.RESULT_UNREAD}) if unread else frozenset()
 
 
-def _after_plus(rest: str) -> tuple[Kind, float | None]:
+def _after_plus(rest: str) -> tuple[ResultKind, float | None]:
     """What follows the plus sign: a word or a number, a remark in words after either is allowed."""
     word = _WORD.match(rest)
     if word:
@@ -98,14 +98,14 @@ def _after_plus(rest: str) -> tuple[Kind, float | None]:
     return _score((rest,))
 
 
-def _in_sentence(said: tuple[str, str]) -> tuple[Kind, float | None]:
+def _in_sentence(said: tuple[str, str]) -> tuple[ResultKind, float | None]:
     for part, kind in _PARTS:
         if any(part in text for text in said):
             return kind, None
     return _score(said)
 
 
-def _score(texts: Iterable[str]) -> tuple[Kind, float | None]:
+def _score(texts: Iterable[str]) -> tuple[ResultKind, float | None]:
     for text in texts:
         match = _POINTS.match(text.strip())
         margin = None if match is None else _margin(match)
