@@ -4,7 +4,7 @@ Kernels take many games of one board size; the functions below them group games 
 is the board before one move, so that positions are numbered as the moves of ``Games`` are.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +31,11 @@ from pipeline.games import Games
 from pipeline.jit import kernel
 from pipeline.rules import KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT
 from pipeline.words import Words, mix, seed_word
-from pipeline.zobrist import HISTORY_RING, LANES, STORED, position_key, toggle, word_table
+from pipeline.zobrist import HISTORY_RING, LANES, STORED, position_key, stabiliser, toggle, word_table
 
 ILLEGAL_SETUP = 6
 
-_GAME_FAMILIES = np.array([seed_word("game choosing"), seed_word("game stored")], dtype=np.uint64)
+GAME_FAMILIES = np.array([seed_word("game choosing"), seed_word("game stored")], dtype=np.uint64)
 
 
 @kernel
@@ -100,8 +100,26 @@ def _remember(seen, word):
     return False
 
 
+class Replayed(NamedTuple):
+    """What ``replay`` found.
+
+    ``legal`` int64[G]: moves before the first fault (all of them where there is none); ``faults``
+    int8[G]: LEGAL, ``board.ILLEGAL_*`` or ILLEGAL_SETUP. Per position, valid up to the fault: ``turns``
+    uint8 (the canonical symmetry), ``keys`` uint64, ``keys_hi`` uint64 (more bits of key, from the
+    choosing family: the smallest of eight words is worth 61), ``fixed`` uint8 (bit s: symmetry s leaves the
+    position as it is).
+    """
+
+    legal: NDArray[np.int64]
+    faults: NDArray[np.int8]
+    turns: NDArray[np.uint8]
+    keys: Words
+    keys_hi: Words
+    fixed: NDArray[np.uint8]
+
+
 @kernel
-def _replay_games(games, order, board, table, symmetries, history, scratch, seen, legal, faults, turns, keys):
+def _replay_games(games, order, board, table, symmetries, history, scratch, seen, found):
     """Replay games of one size; see ``replay``.
 
     ``scratch`` uint64[HISTORY_RING + 2, LANES]; ``seen`` uint64[a power of two, at least four times
@@ -141,7 +159,9 @@ def _replay_games(games, order, board, table, symmetries, history, scratch, seen
             move, colour = np.int64(games.moves[first + ply]), np.int64(games.colours[first + ply])
             ko, earlier = np.int64(board.points[KO]), min(history, ply - begin)
             turn, key = position_key(ring, ply, earlier, colour, ko, table, symmetries, work)
-            turns[first + ply], keys[first + ply] = turn, key
+            found.turns[first + ply], found.keys[first + ply] = turn, key
+            found.keys_hi[first + ply] = mix(work[turn])
+            found.fixed[first + ply] = stabiliser(work, symmetries)
             if move == area:
                 play_pass(board, None)
                 if ko_rule == KO_SPIGHT:
@@ -161,23 +181,8 @@ def _replay_games(games, order, board, table, symmetries, history, scratch, seen
             if ko_rule != KO_SIMPLE and _remember(boards, _superko_word(stones, table, ko_rule, colour, era)):
                 fault = ILLEGAL_SUPERKO
                 break
-        legal[game] = ply
-        faults[game] = fault
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """What ``replay`` found.
-
-    ``legal`` int64[G]: moves before the first fault (all of them where there is none);
-    ``faults`` int8[G]: LEGAL, ``board.ILLEGAL_*`` or ILLEGAL_SETUP; per position ``turns`` uint8 (the
-    canonical symmetry) and ``keys`` uint64, valid up to the fault.
-    """
-
-    legal: NDArray[np.int64]
-    faults: NDArray[np.int8]
-    turns: NDArray[np.uint8]
-    keys: Words
+        found.legal[game] = ply
+        found.faults[game] = fault
 
 
 def _set_length(games: Games) -> int:
@@ -198,6 +203,8 @@ def replay(games: Games, history: int = 0) -> Replayed:
         np.zeros(games.number, dtype=np.int8),
         np.zeros(len(games.moves), dtype=np.uint8),
         np.zeros(len(games.moves), dtype=np.uint64),
+        np.zeros(len(games.moves), dtype=np.uint64),
+        np.zeros(len(games.moves), dtype=np.uint8),
     )
     for (rows, cols), order in games.by_size().items():
         _replay_games(
@@ -209,57 +216,83 @@ def replay(games: Games, history: int = 0) -> Replayed:
             history,
             np.zeros((HISTORY_RING + 2, LANES), dtype=np.uint64),
             np.zeros(_set_length(games), dtype=np.uint64),
-            replayed.legal,
-            replayed.faults,
-            replayed.turns,
-            replayed.keys,
+            replayed,
         )
     return replayed
 
 
 @kernel
-def _game_word(games, game, plies, start, images):
-    """Return a word over the size, the setup and the first ``plies`` moves, points turned by ``images``."""
-    rows, cols = np.uint64(games.rows[game]), np.uint64(games.cols[game])
-    word = mix(mix(start ^ rows) ^ cols)
-    first, cursor = games.move_start[game], games.setup_start[game]
-    for ply in range(plies + 1):
-        setup = np.uint64(0)
-        while cursor < games.setup_start[game + 1] and games.setup_plies[cursor] == ply:
-            point, colour = images[games.setup_points[cursor]], np.uint64(games.setup_colours[cursor])
-            # A sum, since the order of setup stones means nothing; clearing the bare board neither.
-            if ply > 0 or colour != 0:
-                setup += mix(start + (np.uint64(point) << np.uint64(2)) + colour)
-            cursor += 1
-        if setup != 0:
-            word = mix(word ^ setup)
-        if ply < plies:
-            move, colour = np.int64(games.moves[first + ply]), np.uint64(games.colours[first + ply])
-            word = mix(word ^ ((np.uint64(images[move]) << np.uint64(2)) + colour))
-    return word
+def game_word(games, game, start):
+    """Return the word of a game without setup and moves: of its size."""
+    return mix(mix(start ^ np.uint64(games.rows[game])) ^ np.uint64(games.cols[game]))
 
 
 @kernel
-def _game_keys(games, order, plies, images, families, keys):
+def with_setup(games, game, cursor, ply, word, start, images):
+    """Return (cursor, word) after the setup of ``ply``, entries from ``cursor`` on, points turned by ``images``."""
+    setup = np.uint64(0)
+    while cursor < games.setup_start[game + 1] and games.setup_plies[cursor] == ply:
+        point, colour = images[games.setup_points[cursor]], np.uint64(games.setup_colours[cursor])
+        # A sum, since the order of setup stones means nothing; clearing the bare board neither.
+        if ply > 0 or colour != 0:
+            setup += mix(start + (np.uint64(point) << np.uint64(2)) + colour)
+        cursor += 1
+    return cursor, mix(word ^ setup) if setup != 0 else word
+
+
+@kernel
+def with_move(games, game, ply, word, images):
+    """Return the word after move ``ply``, its point turned by ``images``."""
+    place = games.move_start[game] + ply
+    move, colour = np.int64(games.moves[place]), np.uint64(games.colours[place])
+    return mix(word ^ ((np.uint64(images[move]) << np.uint64(2)) + colour))
+
+
+@kernel
+def _prefix_word(games, game, plies, start, images):
+    """Return a word over the size, the setup and the first ``plies`` moves."""
+    word, cursor = game_word(games, game, start), games.setup_start[game]
+    for ply in range(plies):
+        cursor, word = with_setup(games, game, cursor, ply, word, start, images)
+        word = with_move(games, game, ply, word, images)
+    return with_setup(games, game, cursor, plies, word, start, images)[1]
+
+
+@kernel
+def _game_keys(games, order, plies, images, families, turns, keys):
     for game in order:
         chosen, best = 0, np.uint64(0)
         for turn in range(images.shape[0]):
-            word = _game_word(games, game, plies[game], families[0], images[turn])
+            word = _prefix_word(games, game, plies[game], families[0], images[turn])
             if turn == 0 or word < best:
                 chosen, best = turn, word
-        keys[game] = _game_word(games, game, plies[game], families[1], images[chosen])
+        turns[game] = chosen
+        keys[game] = _prefix_word(games, game, plies[game], families[1], images[chosen])
+
+
+def move_images(rows: int, cols: int) -> NDArray[np.int32]:
+    """Return int32[symmetries, rows * cols + 1]: the image of each move of a board, passes included."""
+    turns = range(symmetry.count(rows, cols))
+    images = np.full((len(turns), rows * cols + 1), rows * cols, dtype=np.int32)
+    for turn in turns:
+        images[turn, :-1] = symmetry.destinations(rows, cols, cols, turn).ravel()
+    return images
+
+
+def turned_game_keys(games: Games, plies: NDArray[np.int64]) -> tuple[NDArray[np.uint8], Words]:
+    """Return (turns uint8[G], keys uint64[G]) over size, setup and the first ``plies[g]`` moves.
+
+    Keys are equal for all images of a game; of games with equal keys those that are the same as they
+    stand have the same turn, the first symmetry that leads to the canonical image. Setup stones of one
+    ply count as a set. Setup after the last counted move counts as well.
+    """
+    turns = np.zeros(games.number, dtype=np.uint8)
+    keys: Words = np.zeros(games.number, dtype=np.uint64)
+    for (rows, cols), order in games.by_size().items():
+        _game_keys(games, order, plies, move_images(rows, cols), GAME_FAMILIES, turns, keys)
+    return turns, keys
 
 
 def game_keys(games: Games, plies: NDArray[np.int64]) -> Words:
-    """Return uint64[G]: a key of size, setup and the first ``plies[g]`` moves, equal for all images.
-
-    Setup stones of one ply count as a set. Setup after the last counted move counts as well.
-    """
-    keys: Words = np.zeros(games.number, dtype=np.uint64)
-    for (rows, cols), order in games.by_size().items():
-        turns = range(symmetry.count(rows, cols))
-        images = np.full((len(turns), rows * cols + 1), rows * cols, dtype=np.int32)
-        for turn in turns:
-            images[turn, :-1] = symmetry.destinations(rows, cols, cols, turn).ravel()
-        _game_keys(games, order, plies, images, _GAME_FAMILIES, keys)
-    return keys
+    """Return uint64[G]: the keys of ``turned_game_keys``."""
+    return turned_game_keys(games, plies)[1]

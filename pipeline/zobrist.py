@@ -58,6 +58,16 @@ def toggle(keys, table, row):
 
 
 @kernel
+def stabiliser(keys, symmetries):
+    """Return which symmetries (bit s) leave the position as it is whose keys ``position_key`` left in ``keys``."""
+    fixed = 1
+    for turn in range(1, symmetries):
+        if keys[turn] == keys[0]:
+            fixed |= 1 << turn
+    return fixed
+
+
+@kernel
 def position_key(ring, now, history, to_play, ko, table, symmetries, keys):
     """Return (symmetry, key) of the position whose stone keys are ``ring[now % HISTORY_RING]``.
 
