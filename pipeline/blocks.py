@@ -17,17 +17,20 @@ from numpy.typing import NDArray
 from pipeline import symmetry
 from pipeline.augment import turn_moves, turn_planes
 from pipeline.board import BLACK
-from pipeline.columns import BLOCK_ROWS, SUFFIXES, Columns, Layout
+from pipeline.columns import BLOCK_ROWS, SUFFIXES, Columns, Layout, take_rows
 from pipeline.config import Config
 from pipeline.dedup import PARTS, sample_positions
 from pipeline.encode import Scheme, encode, find_scheme
 from pipeline.files import sha256_of_file, whole_file, write_whole
+from pipeline.games import Games
 from pipeline.replay import replay
 from pipeline.shard import write
 from pipeline.table import games_of
 from pipeline.words import chain_words, seed_word
 
 Size = tuple[int, int]
+
+UNKNOWN = 2  # in place of an outcome
 
 # The kinds of result that have no value label: the game did not decide who played better.
 _NO_VALUE = ("forfeit", "void")
@@ -64,29 +67,57 @@ def history_of(config: Config, scheme: Scheme) -> int:
 
 
 def index_block(task: IndexTask) -> dict[str, int]:
-    """Write the keys of the sampled positions of a block; return how many were seen and sampled out.
-
-    Columns: ``game`` (row in the block), ``ply``, ``turn`` (the canonical symmetry) and ``key``.
-    """
+    """Write the sampled positions of a block; return how many were seen and sampled out."""
     table = read_arrow(task.games)
+    sampled = sampled_positions(table, task.config)
+    write_arrow(task.keys, sampled)
+    seen = int(table.column("plies").to_numpy().sum(dtype=np.int64))
+    return {"seen": seen, "sampled_out": seen - sampled.num_rows}
+
+
+def sampled_positions(table: pa.Table, config: Config) -> pa.Table:
+    """Return the positions of games that the sample takes, game after game.
+
+    Columns: ``game`` (row in the table), ``ply``, ``turn`` (the canonical symmetry), ``fixed`` (the
+    symmetries that leave it as it is), ``key``, ``key_hi``, ``move`` (frame index) and ``outcome`` (1 won,
+    0 drawn, -1 lost for the side to move, else UNKNOWN).
+    """
     games = games_of(table)
-    replayed = replay(games, history_of(task.config, find_scheme(task.config.encode.scheme)))
+    replayed = replay(games, history_of(config, find_scheme(config.encode.scheme)))
     plies = table.column("plies").to_numpy().astype(np.int64)
     rows = np.repeat(np.arange(games.number), plies)
     ply = np.arange(len(rows)) - np.repeat(np.cumsum(plies) - plies, plies)
-    sample = task.config.sample
+    sample = config.sample
     wanted = sample_positions(table.column("game").to_numpy()[rows], ply, sample.per_game, sample.plies, sample.seed)
-    at = games.move_start[rows[wanted]] + ply[wanted]
-    keys = pa.table(
+    rows, ply = rows[wanted], ply[wanted]
+    at = games.move_start[rows] + ply
+    black_value = _black_values(table)[rows]
+    outcome = np.where(np.isnan(black_value), UNKNOWN, black_value * _sign(games.colours[at]))
+    return pa.table(
         {
-            "game": pa.array(rows[wanted], pa.uint32()),
-            "ply": pa.array(ply[wanted], pa.uint16()),
+            "game": pa.array(rows, pa.uint32()),
+            "ply": pa.array(ply, pa.uint16()),
             "turn": pa.array(replayed.turns[at]),
+            "fixed": pa.array(replayed.fixed[at]),
             "key": pa.array(replayed.keys[at]),
+            "key_hi": pa.array(replayed.keys_hi[at]),
+            "move": pa.array(_frame_moves(games, rows, at, config.frame)),
+            "outcome": pa.array(outcome.astype(np.int8)),
         }
     )
-    write_arrow(task.keys, keys)
-    return {"seen": len(rows), "sampled_out": int((~wanted).sum())}
+
+
+def _frame_moves(games: Games, row_games: NDArray[np.int64], at: NDArray[np.int64], frame: Size) -> NDArray[np.int16]:
+    """Return the frame index of each move ``at``, the frame's area for a pass."""
+    move, cols = games.moves[at].astype(np.int64), games.cols[row_games].astype(np.int64)
+    is_pass = move == games.rows[row_games].astype(np.int64) * cols
+    index = np.where(is_pass, frame[0] * frame[1], move // cols * frame[1] + move % cols)
+    return index.astype(np.int16)
+
+
+def _sign(colours: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return 1 where Black is to move, -1 where White is."""
+    return np.where(colours == BLACK, np.float32(1), np.float32(-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +131,8 @@ class ShardPlan:
 
 @dataclass(frozen=True, slots=True)
 class EncodeTask:
-    """Encode the rows ``rows`` (Arrow: game, ply, key, weight, part) of the block ``games`` into shards
-    under ``folder``; ``report`` is written last."""
+    """Encode the rows ``rows`` (an Arrow file that ``rows.decide_positions`` wrote) of the block ``games`` into
+    shards under ``folder``; ``report`` is written last."""
 
     games: str
     rows: str
@@ -112,13 +143,6 @@ class EncodeTask:
     layout: Layout
 
 
-def images_of(config: Config, rows: NDArray[np.uint8], cols: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return how many images of each row are stored."""
-    if config.augment.mode != "all":
-        return np.ones(len(rows), dtype=np.int64)
-    return np.where(rows == cols, symmetry.SYMMETRIES, 4)
-
-
 def encode_block(task: EncodeTask) -> dict[str, Any]:
     """Write the shards of a block and return the report of them: split, path, rows, bytes, sha256."""
     block = read_arrow(task.games)
@@ -126,13 +150,13 @@ def encode_block(task: EncodeTask) -> dict[str, Any]:
     part = kept.column("part").to_numpy()
     row_games = kept.column("game").to_numpy().astype(np.int64)
     row_plies = kept.column("ply").to_numpy().astype(np.int64)
-    columns = _labels(block, kept, task.layout.frame)
     games = games_of(block)
+    columns = _labels(block, games, kept, task.layout)
     columns["planes"] = encode(find_scheme(task.config.encode.scheme), games, row_games, row_plies, task.layout.frame)
     shards = []
     for plan in task.plans:
         numbers = np.flatnonzero(part == plan.part)
-        order, turns = _shuffled(columns, numbers, task.config)
+        order, turns = _shuffled(columns, numbers, kept.column("fixed").to_numpy()[numbers], task.config)
         for shard, piece in enumerate(np.array_split(np.arange(len(order)), plan.shards)):
             path = shard_path(plan.part, plan.first + shard, task.config)
             batches = _batches(columns, order[piece], turns[piece], task.layout)
@@ -166,24 +190,18 @@ def shard_path(part: int, number: int, config: Config) -> str:
     return f"{PARTS[part]}/shard-{number:05d}{SUFFIXES[config.output.format]}"
 
 
-def _labels(block: pa.Table, kept: pa.Table, frame: Size) -> Columns:
+def _labels(block: pa.Table, games: Games, kept: pa.Table, layout: Layout) -> Columns:
     """Return the label columns of all rows, in the orientation of the game."""
-    games = games_of(block)
     row_games = kept.column("game").to_numpy().astype(np.int64)
     ply = kept.column("ply").to_numpy()
-    at = games.move_start[row_games] + ply
     rows, cols = games.rows[row_games], games.cols[row_games]
-    move = games.moves[at].astype(np.int64)
-    board_row, board_col = move // cols, move % cols
-    is_pass = move == rows.astype(np.int64) * cols
-    to_play = games.colours[at]
-    value, score = _outcomes(block)
-    sign = np.where(to_play == BLACK, 1, -1).astype(np.float32)
-    return {
-        "move": np.where(is_pass, frame[0] * frame[1], board_row * frame[1] + board_col).astype(np.int16),
-        "value": value[row_games] * sign + np.float32(0),  # a draw is 0, not -0
+    to_play = games.colours[games.move_start[row_games] + ply]
+    sign = _sign(to_play)
+    columns = {
+        "move": kept.column("move").to_numpy(),
+        "value": _black_values(block)[row_games] * sign + np.float32(0),  # a draw is 0, not -0
         "weight": kept.column("weight").to_numpy().astype(np.float32),
-        "score": score[row_games] * sign + np.float32(0),
+        "score": _black_scores(block)[row_games] * sign + np.float32(0),
         "to_play": to_play,
         "komi": block.column("komi").to_numpy(zero_copy_only=False).astype(np.float32)[row_games],
         "rows": rows,
@@ -193,39 +211,84 @@ def _labels(block: pa.Table, kept: pa.Table, frame: Size) -> Columns:
         "ply": ply,
         "key": kept.column("key").to_numpy(),
     }
+    if layout.key_bits == 128:
+        columns["key_hi"] = kept.column("key_hi").to_numpy()
+    if layout.aggregate:
+        columns |= merged_labels(kept)
+    return columns
 
 
-def _outcomes(block: pa.Table) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return value and score of each game from Black's side, NaN where the record does not state them."""
+def merged_labels(kept: pa.Table) -> Columns:
+    """Return the columns of rows that stand for several positions."""
+    policy = kept.column("policy_moves").combine_chunks()
+    counts = kept.column("policy_counts").combine_chunks()
+    wins, draws, losses = (kept.column(name).to_numpy() for name in ("wins", "draws", "losses"))
+    known = wins.astype(np.int64) + draws + losses
+    value = (wins.astype(np.int64) - losses) / np.where(known == 0, np.nan, known)
+    offsets = policy.offsets.to_numpy()
+    return {
+        "policy_moves": policy.flatten().to_numpy(),
+        "policy_counts": counts.flatten().to_numpy(),
+        "policy_offsets": offsets - offsets[0] if len(offsets) else np.zeros(1, dtype=np.int64),
+        "value": value.astype(np.float32),
+        "wins": wins,
+        "draws": draws,
+        "losses": losses,
+    }
+
+
+def _black_values(block: pa.Table) -> NDArray[np.float32]:
+    """Return the value of each game from Black's side, NaN where it has none."""
     signs = {"B": 1.0, "W": -1.0, "draw": 0.0}
-    winners, kinds = block.column("winner").to_pylist(), block.column("result_kind").to_pylist()
-    value = np.array([signs.get(winner, np.nan) for winner in winners], dtype=np.float32)
-    score = block.column("margin").to_numpy(zero_copy_only=False).astype(np.float32) * value
-    value[np.isin(np.array(kinds, dtype=str), _NO_VALUE)] = np.nan
-    # A drawn game has margin 0; so has its score.
-    return value, score
+    value = np.array([signs.get(winner, np.nan) for winner in block.column("winner").to_pylist()], dtype=np.float32)
+    value[np.isin(np.array(block.column("result_kind").to_pylist(), dtype=str), _NO_VALUE)] = np.nan
+    return value
+
+
+def _black_scores(block: pa.Table) -> NDArray[np.float32]:
+    """Return the points by which Black won each game, NaN where the record does not state them."""
+    margin = block.column("margin").to_numpy(zero_copy_only=False).astype(np.float32)
+    score: NDArray[np.float32] = margin * _black_values(block)  # only games with a value have a margin
+    return score
+
+
+def stored_images(
+    game: NDArray[np.uint64],
+    ply: NDArray[np.uint16],
+    square: NDArray[np.bool_],
+    fixed: NDArray[np.uint8],
+    config: Config,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return (number, symmetry) of every image of N rows that is stored.
+
+    ``fixed``: the symmetries that leave each row as it is; of equal images one is stored, unless copies
+    are kept anyway. The random symmetry is a hash of (seed, game, ply).
+    """
+    numbers = np.arange(len(game))
+    turns = np.zeros(len(game), dtype=np.int64)
+    if config.augment.mode == "all":
+        alike = fixed if config.dedup.positions != "off" else np.ones_like(fixed)
+        kinds, kind = np.unique(alike.astype(np.int64) * 2 + square, return_inverse=True)
+        images = [np.array(symmetry.distinct_images(int(code) >> 1, 1, 2 - int(code) % 2)) for code in kinds]
+        count = np.array([len(image) for image in images], dtype=np.int64)[kind]
+        numbers = np.repeat(numbers, count)
+        turns = np.concatenate([turns[:0], *(images[number] for number in kind)])
+    elif config.augment.mode == "random":
+        words = chain_words(seed_word("random symmetry", config.augment.seed), game, ply)
+        turns = (words % np.where(square, symmetry.SYMMETRIES, 4).astype(np.uint64)).astype(np.int64)
+    return numbers, turns.astype(np.uint8)
 
 
 def _shuffled(
-    columns: Columns, numbers: NDArray[np.int64], config: Config
+    columns: Columns, chosen: NDArray[np.int64], fixed: NDArray[np.uint8], config: Config
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return (row, symmetry) of every image of the rows ``numbers``, in the order they are stored.
-
-    Both the random symmetry and the order are hashes of (seed, game, ply, symmetry).
-    """
-    game, ply = columns["game"][numbers], columns["ply"][numbers]
-    count = np.where(columns["rows"][numbers] == columns["cols"][numbers], symmetry.SYMMETRIES, 4)
-    if config.augment.mode == "all":
-        numbers = np.repeat(numbers, count)
-        turns = np.arange(len(numbers)) - np.repeat(np.cumsum(count) - count, count)
-        game, ply = columns["game"][numbers], columns["ply"][numbers]
-    elif config.augment.mode == "random":
-        words = chain_words(seed_word("random symmetry", config.augment.seed), game, ply)
-        turns = (words % count.astype(np.uint64)).astype(np.int64)
-    else:
-        turns = np.zeros(len(numbers), dtype=np.int64)
-    order = np.argsort(chain_words(seed_word("shuffle", config.augment.seed), game, ply, turns), kind="stable")
-    return numbers[order], turns[order].astype(np.uint8)
+    """Return (row, symmetry) of every image of the rows ``chosen``, in the order of a hash of all that."""
+    game, ply = columns["game"][chosen], columns["ply"][chosen]
+    square = columns["rows"][chosen] == columns["cols"][chosen]
+    numbers, turns = stored_images(game, ply, square, fixed, config)
+    words = chain_words(seed_word("shuffle", config.augment.seed), game[numbers], ply[numbers], turns)
+    order = np.argsort(words, kind="stable")
+    return chosen[numbers[order]], turns[order]
 
 
 def _batches(
@@ -234,10 +297,21 @@ def _batches(
     """Yield the rows of a shard, each turned by its symmetry as it is written."""
     for start in range(0, len(numbers), BLOCK_ROWS):
         chosen, turn = numbers[start : start + BLOCK_ROWS], turns[start : start + BLOCK_ROWS]
-        batch = {name: values[chosen] for name, values in columns.items()}
+        batch = take_rows(columns, chosen)
         rows, cols, frame_cols = batch["rows"], batch["cols"], layout.frame[1]
         if turn.any():
             batch["planes"] = turn_planes(batch["planes"], rows, cols, frame_cols, turn)
             batch["move"] = turn_moves(batch["move"], rows, cols, frame_cols, turn).astype(np.int16)
+            if layout.aggregate:
+                batch |= turned_policy(batch, frame_cols, turn)
         batch["symmetry"] = turn
         yield batch
+
+
+def turned_policy(batch: Columns, frame_cols: int, turns: NDArray[np.uint8]) -> Columns:
+    """Return the policy columns turned row by row, the moves of each row in rising order again."""
+    lengths = np.diff(batch["policy_offsets"])
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    moves = turn_moves(batch["policy_moves"], batch["rows"][row], batch["cols"][row], frame_cols, turns[row])
+    order = np.lexsort((moves, row))
+    return {"policy_moves": moves[order].astype(np.int16), "policy_counts": batch["policy_counts"][order]}

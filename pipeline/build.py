@@ -1,7 +1,7 @@
 """One call from records to a data set: check the configuration, find the inputs, take the folder, run the stages."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipeline import manifest as manifests
@@ -14,6 +14,7 @@ from pipeline.jit import KERNEL_VERSION
 from pipeline.manifest import Manifest
 from pipeline.progress import Progress
 from pipeline.publish import BuildError, Job
+from pipeline.rebuild import origin_of
 from pipeline.rules import resolve
 from pipeline.shard import require_codec
 from pipeline.sources import find_inputs
@@ -41,7 +42,8 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
     """Build a data set, or go on with one, and return it.
 
     Raises ConfigError for a configuration that cannot work, FolderMismatch where the folder belongs to
-    something else, FolderBusy where another build holds it, BuildError and OSError.
+    something else, FolderBusy where another build holds it, BuildError and OSError; and where a data set
+    is built again ManifestError, ShardError and TableError if it is damaged.
     """
     progress = progress or Progress(quiet=True)
     scheme, layout = check_config(config)
@@ -50,6 +52,7 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
     folder = WorkFolder(output_path(config))
     with progress.stage("find", 0, "files"):
         files, omitted = find_inputs(config.input, str(folder.path))
+    origin = origin_of(config, files, omitted, folder.path)
     if folder.is_foreign():
         raise FolderMismatch(f"{folder.path} holds files that are no data set: choose another --output folder")
     with folder.locked():
@@ -63,6 +66,8 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
         count = os.cpu_count() or 1 if config.run.workers is None else config.run.workers
         with Workers(count) as workers:
             job = Job(config, fingerprint, scheme, layout, folder, files, omitted)
+            if origin is not None:
+                job = replace(job, omitted=origin.omitted, with_records=origin.with_records)
             return Built(folder.path, Stages(job, workers, progress).run(), progress.seconds)
 
 
@@ -80,6 +85,8 @@ def check_config(config: Config) -> tuple[Scheme, Layout]:
             description=describe(scheme.name, scheme.version, dict(scheme.options), names, (), config.frame),
             packed=config.output.packed,
             compression=config.output.compression,
+            aggregate=config.dedup.positions == "aggregate",
+            key_bits=config.dedup.key_bits,
         )
         require_codec(layout)
         for encoding in config.input.encodings:
@@ -88,13 +95,6 @@ def check_config(config: Config) -> tuple[Scheme, Layout]:
         raise ConfigError(str(error)) from None
     if config.filter.min_rank is not None and read_rank(config.filter.min_rank)[0] is None:
         raise ConfigError(f"filter.min_rank = {config.filter.min_rank!r}: not a rank (write 5k, 3d or 1p)")
-    for key, value, later in (
-        ("dedup.positions", config.dedup.positions, "aggregate"),
-        ("dedup.near", config.dedup.near, "drop"),
-        ("dedup.key_bits", config.dedup.key_bits, 128),
-    ):
-        if value == later:
-            raise ConfigError(f"{key} = {value!r} does not exist yet in this version")
     if config.encode.planes or config.encode.options:
         raise ConfigError("encode.planes and encode.options do not exist yet in this version: name a scheme")
     if config.run.executor != "local":

@@ -106,7 +106,7 @@ def _build_options(function: Function) -> Function:
     """Add the arguments that ``build`` and ``plan`` share."""
     options = (
         click.argument("what", nargs=-1, metavar="[PRESET|CONFIG.toml] [RECORDS]..."),
-        click.option("--input", "-i", "inputs", multiple=True, metavar="PATH", help="A folder, archive or .sgf file."),
+        click.option("--input", "-i", "inputs", multiple=True, metavar="PATH", help="Records, or a data set."),
         click.option("--output", "-o", metavar="DIR", help="The data set's folder."),
         click.option("--scheme", metavar="NAME", help="The feature planes; see `goplanes schemes`."),
         click.option("--workers", type=click.IntRange(min=0), metavar="N", help="Worker processes (0: none)."),
@@ -125,7 +125,8 @@ def _build_options(function: Function) -> Function:
 def build(overwrite: bool, yes: bool, as_json: bool, **arguments: Any) -> None:
     """Build a data set, or go on with one that was interrupted.
 
-    Everything but an input has a default: `goplanes build games.zip` makes 19x19 AlphaGo Zero planes.
+    Everything but an input has a default: `goplanes build games.zip` makes 19x19 AlphaGo Zero planes. A data set as
+    the input is built again from its game table, without the archives.
     """
     from pipeline import report
     from pipeline.arguments import Arguments, config_of
@@ -250,6 +251,19 @@ def verify(dataset: str, sample: int, as_json: bool) -> None:
     _say(as_json, verifies.facts(dataset, checks), verifies.lines(dataset, checks))
     if any(check.faults for check in checks):
         raise click.exceptions.Exit(FAILED)
+
+
+@cli.command()
+@click.argument("dataset", metavar="DATASET")
+@_json_option
+def stats(dataset: str, as_json: bool) -> None:
+    """Count what a data set is made of: results, ranks, lengths, sources, repeats, duplicates."""
+    from pipeline import statlines
+    from pipeline import stats as statistics
+    from pipeline.load import open_dataset
+
+    found = statistics.facts(open_dataset(dataset))
+    _say(as_json, found, statlines.lines(found))
 
 
 @cli.command()

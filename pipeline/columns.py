@@ -186,6 +186,21 @@ def slice_rows(batch: Columns, start: int, stop: int) -> Columns:
     return {name: piece[name] for name in batch}
 
 
+def take_rows(batch: Columns, numbers: NDArray[np.int64]) -> Columns:
+    """Return the rows ``numbers``, copied, in this order."""
+    taken = {name: values[numbers] for name, values in batch.items() if name not in POLICY}
+    if "policy_offsets" in batch:
+        starts = batch["policy_offsets"][numbers]
+        lengths = batch["policy_offsets"][numbers + 1] - starts
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        entries = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+        taken["policy_offsets"] = offsets
+        for name in ("policy_moves", "policy_counts"):
+            if name in batch:
+                taken[name] = batch[name][entries]
+    return {name: taken[name] for name in batch}
+
+
 def join(pieces: Sequence[Columns]) -> Columns:
     """Return the rows of one or more batches in one; a single batch is returned as it is."""
     if len(pieces) == 1:

@@ -110,7 +110,8 @@ ResultKind = Literal["score", "resign", "time", "forfeit", "void", "unknown"]
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    # JSON, in which a configuration is published, has no infinity.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Input(_Table):
@@ -194,9 +195,13 @@ class Dedup(_Table):
     """What counts as the same game and the same position."""
 
     games: bool = Field(True, description="keep one of games that are equal up to the symmetries")
-    positions: Literal["aggregate", "first", "off"] = Field("first", description="repeated positions")
+    positions: Literal["aggregate", "first", "off"] = Field("aggregate", description="repeated positions")
     reach: Literal["scheme", "board"] = Field("scheme", description="same to the scheme, or stones, side and ko alone")
-    near: Literal["keep", "drop"] = Field("keep", description="near-duplicates of a game")
+    near: Literal["keep", "drop"] = Field(
+        "keep",
+        description="the first 30 or more moves of a longer game, and games that reach one position after 50, 75, 100, "
+        "150, 200, 250 or 300 moves: flagged, or left out",
+    )
     key_bits: Literal[64, 128] = Field(64, description="width of the stored position key")
 
 

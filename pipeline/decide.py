@@ -1,4 +1,4 @@
-"""Between reading and encoding: ids, duplicates, split and block of every game, then the fate of every position.
+"""Between reading and encoding: ids, duplicates, split and block of every game.
 
 Takes the parts of the game table, gives the whole table in its published order, and one file of games a
 block. Everything here depends on the records and the configuration alone.
@@ -15,15 +15,29 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipeline import dedup
-from pipeline.blocks import ShardPlan, images_of, read_arrow, write_arrow
+from pipeline import dedup, near
+from pipeline.blocks import write_arrow
 from pipeline.config import Config
-from pipeline.reasons import Status
-from pipeline.table import KEYS, PART_SCHEMA
-from pipeline.words import Words, chain_words, seed_word
+from pipeline.reasons import Flag, Status
+from pipeline.table import KEYS, OPENING_PLIES, PART_SCHEMA, games_of
+from pipeline.words import chain_words, seed_word
 
 _WINNERS = {None: 0, "B": 1, "W": 2, "draw": 3, "void": 4}
-_VERDICTS = {dedup.DUPLICATE: Status.DUPLICATE, dedup.CONFLICTING: Status.CONFLICTING}
+# Kinds of repeats beside the verdicts of ``dedup.dedup_games``.
+_PREFIX, _NEAR = 3, 4
+_VERDICTS = {
+    dedup.DUPLICATE: Status.DUPLICATE,
+    dedup.CONFLICTING: Status.CONFLICTING,
+    _PREFIX: Status.DUPLICATE,
+    _NEAR: Status.DUPLICATE,
+}
+_PHRASES = {
+    dedup.DUPLICATE: "duplicate of",
+    dedup.CONFLICTING: "conflicting of",
+    _PREFIX: Flag.PREFIX_OF.value,
+    _NEAR: Flag.NEAR_DUPLICATE_OF.value,
+}
+_FLAGS = {_PREFIX: Flag.PREFIX_OF, _NEAR: Flag.NEAR_DUPLICATE_OF}
 _BLOCK_COLUMNS = (
     "game", "plies", "board_rows", "board_cols", "setup_plies", "setup_points", "setup_colours", "moves", "colours",
     "komi", "rules", "winner", "margin", "result_kind", "split",
@@ -55,17 +69,74 @@ def decide_games(table: pa.Table, config: Config) -> pa.Table:
     table = _set(table, "split", pa.array(split, pa.string()))
     if not config.dedup.games:
         return table
-    verdict, kept = dedup.dedup_games(chosen.column("game_key").to_numpy(), _outcomes(chosen))
-    ids = table.column("game").to_numpy()
-    status = status.copy()
-    detail, other = table.column("detail").to_pylist(), np.full(table.num_rows, None, dtype=object)
-    names = _names(chosen.take(pa.array(kept[verdict != dedup.KEPT])))
-    for number, name in zip(np.flatnonzero(verdict != dedup.KEPT), names, strict=True):
-        row = candidates[number]
-        status[row] = _VERDICTS[int(verdict[number])].value
-        detail[row] = f"{status[row]} of {name}"
-        other[row] = ids[candidates[kept[number]]]
-    for name, values in (("status", status), ("detail", detail), ("duplicate_of", other)):
+    return _marked(table, candidates, chosen, _repeats(chosen), config.dedup.near == "drop")
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeats:
+    """How games repeat others: ``kind`` int8[G] (dedup.KEPT: not at all), the number ``of`` int64[G] of the
+    other game (-1: none), and bool[G] whether an exact copy had to be turned."""
+
+    kind: NDArray[np.int8]
+    of: NDArray[np.int64]
+    turned: NDArray[np.bool_]
+
+
+def _repeats(games: pa.Table) -> _Repeats:
+    """Compare games with each other, those that are no exact copies also for being nearly the same."""
+    kind, of = dedup.dedup_games(games.column("game_key").to_numpy(), _outcomes(games))
+    turns = games.column("game_turn").to_numpy()
+    turned = turns != turns[of]
+    alone = np.flatnonzero(kind == dedup.KEPT)
+    of[alone] = -1
+    others = games.take(pa.array(alone))
+    plies = others.column("plies").to_numpy().astype(np.int64)
+    prefix_of = _prefixes(others, plies)
+    mark_keys, counts = others.column("mark_keys"), pc.list_value_length(others.column("mark_keys"))
+    cluster = near.clusters(pc.list_flatten(mark_keys).to_numpy(), counts.to_numpy().astype(np.int64))
+    known = pc.is_valid(others.column("winner")).to_numpy()
+    for code, found in ((_PREFIX, prefix_of), (_NEAR, near.near_games(cluster, prefix_of, known, plies))):
+        mine = found >= 0
+        kind[alone[mine]], of[alone[mine]] = code, alone[found[mine]]
+    return _Repeats(kind, of, turned)
+
+
+def _prefixes(games: pa.Table, plies: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return which game each one is a prefix of: only those that share an opening are looked at."""
+    prefix_of = np.full(games.num_rows, -1, dtype=np.int64)
+    long = np.flatnonzero(plies >= OPENING_PLIES)
+    openings = games.column("opening_key").take(pa.array(long)).to_numpy()
+    alike = long[near.repeated(openings)]
+    if len(alike):
+        table = games.take(pa.array(alike))
+        found = near.prefix_games(games_of(table), plies[alike], table.column("game_key").to_numpy(), OPENING_PLIES)
+        prefix_of[alike[found >= 0]] = alike[found[found >= 0]]
+    return prefix_of
+
+
+def _marked(table: pa.Table, rows: NDArray[np.int64], games: pa.Table, repeats: _Repeats, drop_near: bool) -> pa.Table:
+    """Return the table with status, detail, flags and ``duplicate_of`` of the repeats among ``games``, its ``rows``."""
+    dropped = repeats.kind != dedup.KEPT
+    if not drop_near:
+        dropped &= repeats.kind < _PREFIX
+    status, detail, flags = (table.column(name).to_pylist() for name in ("status", "detail", "flags"))
+    ids, other = table.column("game").to_numpy(), np.full(table.num_rows, None, dtype=object)
+    repeating = np.flatnonzero(repeats.of >= 0)
+    goals = np.unique(repeats.of[repeating])
+    names = dict(zip(goals.tolist(), _names(games.take(pa.array(goals))), strict=True))
+    for number in repeating.tolist():
+        at, words = number, []
+        while at == number or dropped[at]:  # what a game points to is kept
+            goal = int(repeats.of[at])
+            words.append(f"{_PHRASES[int(repeats.kind[at])]} {names[goal]}")
+            at = goal
+        row = rows[number]
+        detail[row], other[row] = ", ".join(words), ids[rows[at]]
+        if dropped[number]:
+            status[row] = _VERDICTS[int(repeats.kind[number])].value
+        if repeats.kind[number] in _FLAGS or repeats.turned[number]:
+            flags[row] = sorted([*flags[row], _FLAGS.get(int(repeats.kind[number]), Flag.TURNED_COPY).value])
+    for name, values in (("status", status), ("detail", detail), ("duplicate_of", other), ("flags", flags)):
         table = _set(table, name, pa.array(values, PART_SCHEMA.field(name).type))
     return table
 
@@ -108,109 +179,6 @@ def write_blocks(table: pa.Table, config: Config, folder: Path) -> list[str]:
         write_arrow(path, kept.take(pa.array(np.flatnonzero(block == number))))
         paths.append(path)
     return paths
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """The fate of all positions: of each block the shards, the positions kept and the rows (their images);
-    of all the positions stored, merged and overlapping; and the rows of each game id."""
-
-    plans: list[tuple[ShardPlan, ...]]
-    positions: list[int]
-    rows: list[int]
-    stored: int
-    merged: int
-    overlap: int
-    rows_of_game: dict[int, int]
-
-
-def decide_positions(games: Sequence[str], keys: Sequence[str], rows: Sequence[str], config: Config) -> Decided:
-    """Deduplicate the positions of all blocks; write the kept rows of each block to ``rows``.
-
-    ``games``, ``keys`` and ``rows`` are files, one a block. 26 bytes a position are held in memory.
-    """
-    blocks = [_located(read_arrow(game), read_arrow(key)) for game, key in zip(games, keys, strict=True)]
-    lengths = [len(block.keys) for block in blocks]
-    ids = _joined([block.ids for block in blocks], np.uint64)
-    plies = _joined([block.plies for block in blocks], np.uint16)
-    order = np.lexsort((plies, ids))
-    fate = dedup.dedup_positions(
-        _joined([block.keys for block in blocks], np.uint64)[order],
-        _joined([block.parts for block in blocks], np.int8)[order],
-        "off" if config.dedup.positions == "off" else "first",
-        config.split.overlap,
-    )
-    kept, weight = np.empty_like(fate.kept), np.empty_like(fate.weight)
-    kept[order], weight[order] = fate.kept, fate.weight
-    plans: list[tuple[ShardPlan, ...]] = []
-    next_shard = [0] * len(dedup.PARTS)
-    images: list[NDArray[np.int64]] = []
-    start = 0
-    for block, length, key_file, row_file in zip(blocks, lengths, keys, rows, strict=True):
-        chosen = np.flatnonzero(kept[start : start + length])
-        table = read_arrow(key_file).take(pa.array(chosen))
-        table = table.append_column("weight", pa.array(weight[start : start + length][chosen]))
-        table = table.append_column("part", pa.array(block.parts[chosen]))
-        write_arrow(row_file, table)
-        count = images_of(config, block.rows[chosen], block.cols[chosen])
-        images.append(count)
-        plans.append(_plan(block.parts[chosen], count, next_shard, config.output.rows_per_shard))
-        start += length
-    stored = int(kept.sum())
-    unique, inverse = np.unique(ids[kept], return_inverse=True)
-    totals = np.bincount(inverse, weights=_joined(images, np.int64), minlength=len(unique)).astype(np.int64)
-    return Decided(
-        plans,
-        [len(count) for count in images],
-        [int(count.sum()) for count in images],
-        stored,
-        fate.merged,
-        fate.overlap,
-        dict(zip(unique.tolist(), totals.tolist(), strict=True)),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """What decides about the positions of a block, per position."""
-
-    keys: Words
-    ids: Words
-    plies: NDArray[np.uint16]
-    parts: NDArray[np.int8]
-    rows: NDArray[np.uint8]
-    cols: NDArray[np.uint8]
-
-
-def _located(games: pa.Table, keys: pa.Table) -> _Block:
-    game = keys.column("game").to_numpy()
-    part = np.array([dedup.PARTS.index(split) for split in games.column("split").to_pylist()], dtype=np.int8)
-    return _Block(
-        keys.column("key").to_numpy(),
-        games.column("game").to_numpy()[game],
-        keys.column("ply").to_numpy(),
-        part[game],
-        games.column("board_rows").to_numpy()[game],
-        games.column("board_cols").to_numpy()[game],
-    )
-
-
-def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=dtype)
-
-
-def _plan(
-    parts: NDArray[np.int8], images: NDArray[np.int64], next_shard: list[int], rows_per_shard: int
-) -> tuple[ShardPlan, ...]:
-    """Number the shards of a block: as few as hold its rows, of nearly equal size; advances ``next_shard``."""
-    plans = []
-    for part in range(len(dedup.PARTS)):
-        total = int(images[parts == part].sum())
-        shards = -(-total // rows_per_shard)
-        if shards:
-            plans.append(ShardPlan(part, next_shard[part], shards))
-            next_shard[part] += shards
-    return tuple(plans)
 
 
 def published_table(table: pa.Table, rows_of_game: dict[int, int]) -> pa.Table:

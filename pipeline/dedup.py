@@ -5,7 +5,7 @@ Both are pure functions on arrays. The order of the game table decides between g
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,43 +79,48 @@ def split_games(keys: Words, val: float, test: float, seed: int) -> NDArray[np.i
 
 
 @dataclass(frozen=True, slots=True)
-class Positions:
-    """What became of each position: ``kept`` bool[N], ``weight`` uint32[N] (occurrences that a kept one
-    stands for), and the numbers of those that merged into another or overlap another part."""
+class Fate:
+    """What became of each position: ``leader`` int64[N], the number of the position that stands for it (its
+    own where it is kept, -1 where it overlaps another part); ``weight`` uint32[N], how many a kept one
+    stands for; and the number of those that merged into another."""
 
-    kept: NDArray[np.bool_]
+    leader: NDArray[np.int64]
     weight: NDArray[np.uint32]
     merged: int
-    overlap: int
 
 
 def dedup_positions(
-    keys: Words,
-    parts: NDArray[np.int8],
-    mode: Literal["first", "off"],
-    overlap: Literal["drop", "keep"],
-) -> Positions:
+    keys: Words, parts: NDArray[np.int8], merge: bool, overlap: Literal["drop", "keep"], keys_hi: Words | None = None
+) -> Fate:
     """Decide which positions are kept; they come in the order of (game id, ply).
 
-    ``first``: one position a key and part. With ``overlap`` "drop" a key stays in the first of train,
-    val, test that has it; its occurrences in other parts are overlap, none of them merged.
+    ``merge``: the first position of a key and part stands for the others. With ``overlap`` "drop" a key
+    stays in the first of train, val, test that has it; its occurrences in other parts are overlap, none
+    of them merged. ``keys_hi``: the upper halves of keys of 128 bits.
     """
-    kept = np.ones(len(keys), dtype=np.bool_)
-    weight = np.ones(len(keys), dtype=np.uint32)
-    if len(keys) == 0 or (mode == "off" and overlap == "keep"):
-        return Positions(kept, weight, 0, 0)
-    order = np.lexsort((parts, keys))  # stable: (game id, ply) among equals
-    sorted_keys, sorted_parts = keys[order], parts[order]
-    new_key = np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]])
-    new_part = new_key | np.concatenate([[True], sorted_parts[1:] != sorted_parts[:-1]])
+    own = np.arange(len(keys))
+    if len(keys) == 0 or (not merge and overlap == "keep"):
+        return Fate(own, np.ones(len(keys), dtype=np.uint32), 0)
+    # Stable: (game id, ply) among equals.
+    order = np.lexsort((parts, keys) if keys_hi is None else (parts, keys_hi, keys))
+    new_key = _changes(keys[order])
+    if keys_hi is not None:
+        new_key |= _changes(keys_hi[order])
+    sorted_parts = parts[order]
+    new_part = new_key | _changes(sorted_parts)
     owner = sorted_parts[np.flatnonzero(new_key)][np.cumsum(new_key) - 1]
-    outside = (sorted_parts != owner) if overlap == "drop" else np.zeros(len(keys), dtype=np.bool_)
-    repeats = ~new_part & ~outside if mode == "first" else np.zeros(len(keys), dtype=np.bool_)
-    kept[order] = ~outside & ~repeats
-    if mode == "first":
-        starts = np.flatnonzero(new_part)
-        weight[order[starts]] = np.diff(np.append(starts, len(keys)))
-    return Positions(kept, weight, int(repeats.sum()), int(outside.sum()))
+    leader = own.copy()
+    if merge:
+        leader[order] = order[np.flatnonzero(new_part)][np.cumsum(new_part) - 1]
+    if overlap == "drop":
+        leader[order[sorted_parts != owner]] = -1
+    weight = np.bincount(leader[leader >= 0], minlength=len(keys)).astype(np.uint32)
+    return Fate(leader, weight, int(((leader >= 0) & (leader != own)).sum()))
+
+
+def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where a value differs from the one before it (the first always does)."""
+    return np.concatenate([[True], values[1:] != values[:-1]])
 
 
 def sample_positions(

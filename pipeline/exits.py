@@ -8,6 +8,7 @@ from pipeline.columns import ShardError
 from pipeline.config import ConfigError
 from pipeline.manifest import ManifestError
 from pipeline.show import RecordError
+from pipeline.stored import TableError
 from pipeline.workfolder import FolderBusy, FolderMismatch
 
 FAILED: Final = 1
@@ -23,6 +24,7 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
     (BuildError, FAILED),
     (ManifestError, FAILED),
     (ShardError, FAILED),
+    (TableError, FAILED),
     (RecordError, FAILED),
 )
 

@@ -13,9 +13,11 @@ from pipeline.archives import printable
 from pipeline.build import check_config
 from pipeline.config import Config
 from pipeline.decide import decide_games, whole_table
+from pipeline.headers.rank import rank_name
 from pipeline.load import Dataset
 from pipeline.read import ReadTask, omitted_of, read_unit
-from pipeline.report import counted, meanings
+from pipeline.reasons import meaning
+from pipeline.report import counted
 from pipeline.sources import find_inputs, spool, units
 from pipeline.table import KEYS
 
@@ -56,7 +58,7 @@ def of_records(path: str, config: Config, wanted: Wanted) -> Iterator[Facts]:
         table = decide_games(whole_table([task.part for task in tasks]), config).drop_columns(KEYS.names)
     yield from _explained(table, wanted)
     for item in omitted_of(omitted, reports):
-        row = {**item, "game": None, "flags": [], "meaning": meanings([item["reason"]])[item["reason"]]}
+        row = {**item, "game": None, "flags": [], "meaning": meaning(item["reason"])}
         if row in wanted:
             yield row
 
@@ -77,11 +79,10 @@ def _explained(table: pa.Table, wanted: Wanted) -> Iterator[Facts]:
 def _facts(row: Facts) -> Facts:
     """Return a row of the game table with meanings in place of arrays."""
     facts = {name: value for name, value in row.items() if name not in _ARRAYS}
-    flags = row["flags"] or []
     return facts | {
         "content": row["content"].hex() if row["content"] is not None else None,
-        "meaning": meanings([row["reason"]])[row["reason"]] if row["reason"] else None,
-        "flags": meanings(flags),
+        "meaning": meaning(row["reason"]) if row["reason"] else None,
+        "flags": {flag: meaning(flag) for flag in row["flags"] or ()},
         "setup_stones": len(row["setup_points"] or ()),
         "moves_recorded": len(row["moves"]) if row["moves"] is not None else None,
         "raw": dict(row["raw"] or ()),
@@ -113,6 +114,7 @@ def _fact_lines(facts: Facts) -> list[str]:
     """Return what was read out of a record that could be parsed."""
     stones = f", {counted(facts['setup_stones'], 'setup entry', 'setup entries')}" if facts["setup_stones"] else ""
     margin = f" by {facts['margin']:g}" if facts["margin"] is not None else ""
+    ranks = ["?" if facts[name] is None else rank_name(facts[name]) for name in ("black_rank", "white_rank")]
     komi = "unknown" if facts["komi"] is None else format(facts["komi"], "g")
     shown = [
         ("board", f"{facts['board_rows']}x{facts['board_cols']}{stones}"),
@@ -122,14 +124,7 @@ def _fact_lines(facts: Facts) -> list[str]:
         ("handicap", str(facts["handicap"])),
         ("result", f"{facts['winner'] or 'unknown'}{margin} ({facts['result_kind']})"),
         ("players", f"{facts['black'] or '?'} - {facts['white'] or '?'}"),
-        ("ranks", f"{_rank(facts['black_rank'])} - {_rank(facts['white_rank'])}"),
+        ("ranks", " - ".join(ranks)),
         ("date", facts["date"] or "unknown"),
     ]
     return [f"  {name:<12}{printable(value)}" for name, value in shown]
-
-
-def _rank(rank: int | None) -> str:
-    """Return a rank on the scale of ``headers.rank`` as it is spoken of."""
-    if rank is None:
-        return "?"
-    return f"{31 - rank}k" if rank <= 30 else f"{rank - 30}d" if rank <= 39 else f"{rank - 40}p"

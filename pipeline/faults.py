@@ -1,6 +1,10 @@
 """Why a move is illegal, as a reason and in words."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipeline.board import (
+    BLACK,
     ILLEGAL_KO,
     ILLEGAL_OCCUPIED,
     ILLEGAL_OFF_BOARD,
@@ -22,12 +26,16 @@ REASONS = {
 }
 
 
-def describe_setup(ply: int) -> str:
-    """Say that the setup before move ``ply + 1`` is illegal."""
-    return f"setup before move {ply + 1}: {Reason.ILLEGAL_SETUP.meaning}"
+def move_name(move: int, rows: int, cols: int) -> str:
+    """Return the human name of a recorded move: a point of the board, a pass or OFF_BOARD."""
+    return "off the board" if move == OFF_BOARD else point_name(move, rows, cols)
 
 
-def describe_move(reason: Reason, ply: int, move: int, colour: int, size: tuple[int, int]) -> str:
-    """Say which move is illegal, and why; ``move`` is a point of the board or OFF_BOARD."""
-    where = "off the board" if move == OFF_BOARD else point_name(move, *size)
-    return f"move {ply + 1} ({'BW'[colour - 1]} {where}): {reason.meaning}"
+def describe(
+    reason: Reason, ply: int, moves: NDArray[np.uint16], colours: NDArray[np.int8], size: tuple[int, int]
+) -> str:
+    """Say what is illegal, and why: move ``ply`` (from 0) of ``moves``, or the setup before it."""
+    if reason is Reason.ILLEGAL_SETUP:
+        return f"setup before move {ply + 1}: {reason.meaning}"
+    side = "B" if colours[ply] == BLACK else "W"
+    return f"move {ply + 1} ({side} {move_name(int(moves[ply]), *size)}): {reason.meaning}"

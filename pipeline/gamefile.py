@@ -11,16 +11,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipeline.columns import ShardError
-from pipeline.config import MAX_SIDE
 from pipeline.load import Dataset
 from pipeline.manifest import GAMES
-from pipeline.rules import rule_set
-from pipeline.table import SCHEMA, games_of
+from pipeline.table import SCHEMA, games_of, row_fault
 
 _BATCH = 4096  # records in memory at a time
 _NEVER_NULL = ("game", "source", "index", "content", "status")
-
-Row = dict[str, Any]
 
 
 @contextmanager
@@ -52,33 +48,6 @@ def games_with(dataset: Dataset, ids: NDArray[np.uint64]) -> pa.Table:
     wanted = pa.array(ids, pa.uint64())
     found = [batch.filter(pc.is_in(batch.column("game"), wanted)) for batch in batches(dataset)]
     return pa.concat_tables(found) if found else SCHEMA.empty_table()
-
-
-def row_fault(row: Row) -> str | None:
-    """Return why a row cannot go into the kernels, which check no bounds; None where it can."""
-    rows, cols, moves, colours = row["board_rows"], row["board_cols"], row["moves"], row["colours"]
-    setup = row["setup_plies"], row["setup_points"], row["setup_colours"]
-    if rows is None or cols is None or moves is None or colours is None or None in setup:
-        return "holds no game"
-    if not (1 <= rows <= MAX_SIDE and 1 <= cols <= MAX_SIDE):
-        return f"a board of {rows}x{cols}"
-    if len(moves) != len(colours) or len({len(column) for column in setup}) != 1:
-        return "lists of different lengths"
-    if None in moves or any(None in column for column in setup) or any(colour not in {1, 2} for colour in colours):
-        return "a move without a colour or a point"
-    if any(point >= rows * cols for point in row["setup_points"]) or any(
-        colour not in {0, 1, 2} for colour in row["setup_colours"]
-    ):
-        return "a setup stone off the board or of no colour"
-    if sorted(row["setup_plies"]) != row["setup_plies"] or max(row["setup_plies"], default=0) > len(moves):
-        return "setup stones out of order"
-    if row["plies"] is None or row["plies"] > len(moves):
-        return f"{row['plies']} plies of {len(moves)} moves"
-    try:
-        rule_set(row["rules"] or "")
-    except ValueError as error:
-        return str(error)
-    return None
 
 
 def one_game(table: pa.Table, number: int) -> Any:

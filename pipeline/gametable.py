@@ -15,6 +15,7 @@ from pipeline.gamefile import batches
 from pipeline.load import Dataset
 from pipeline.manifest import SPLITS, Manifest
 from pipeline.reasons import Status
+from pipeline.table import SCHEMA
 
 _NO_VALUE = ("forfeit", "void")
 _SIGNS = {"B": 1.0, "W": -1.0, "draw": 0.0}
@@ -72,7 +73,7 @@ def _check(dataset: Dataset) -> tuple[KeptGames | None, list[str]]:
         if fault := _unusable(kept):
             return None, [fault]
         pieces.append(_piece(kept))
-    games = _joined(pieces)
+    games = _joined(pieces or [_piece(SCHEMA.empty_table())])
     faults += _count_faults(dataset.manifest, status, reasons, flags, rows)
     everything = np.concatenate(ids) if ids else np.zeros(0, np.uint64)
     if len(np.unique(everything)) != len(everything):
@@ -140,13 +141,6 @@ def _piece(kept: pa.Table) -> dict[str, NDArray[Any]]:
 
 def _joined(pieces: list[dict[str, NDArray[Any]]]) -> KeptGames:
     """Return all kept games in the order of their ids; moves stay in the order of the table."""
-    if not pieces:
-        empty = np.zeros(0)
-        small, whole, real = empty.astype(np.int8), empty.astype(np.int64), empty.astype(np.float32)
-        sizes = np.zeros((0, 2), dtype=np.uint8)
-        return KeptGames(
-            empty.astype(np.uint64), small, sizes, whole, whole, real, real, real, whole, empty.astype(np.uint16), small
-        )
     whole_columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     lengths = whole_columns.pop("lengths")
     whole_columns["start"] = np.cumsum(lengths) - lengths

@@ -11,21 +11,23 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from pipeline import __version__
 from pipeline.columns import FORMAT_VERSION, SUFFIXES, Format, Layout, describe
+from pipeline.config import MAX_SIDE
 from pipeline.files import write_whole
 
 NAME = "dataset.json"
 GAMES: Final = "games.parquet"
 SPLITS = ("train", "val", "test")
-SOFTWARE = "goplanes 0.1.0"
+SOFTWARE = f"goplanes {__version__}"
 MAX_BYTES = 2**30
 
 Count = Annotated[int, Field(ge=0)]
-Side = Annotated[int, Field(ge=1, le=25)]
+Side = Annotated[int, Field(ge=1, le=MAX_SIDE)]
 Split = Literal["train", "val", "test"]
 Hex = Annotated[str, Field(pattern=r"^[0-9a-f]{16,64}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-_SHARD_PATH = re.compile(r"(train|val|test)/shard-[0-9]{5,9}(\.parquet|\.h5)")
+SHARD_PATH = re.compile(r"(train|val|test)/shard-[0-9]{5,9}(\.parquet|\.h5)")
 
 
 class ManifestError(ValueError):
@@ -107,13 +109,15 @@ class Records(_Part):
 
 
 class Positions(_Part):
-    """Positions of the kept games, before augmentation."""
+    """Positions of the kept games, before augmentation; by ply those of val and test, and their overlap."""
 
     seen: Count
     stored: Count
     merged: Count
     overlap: Count
     sampled_out: Count
+    held_out_by_ply: dict[str, Count] = {}
+    overlap_by_ply: dict[str, Count] = {}
 
 
 class Rows(_Part):
@@ -136,7 +140,7 @@ class ShardEntry(_Part):
     @field_validator("path")
     @classmethod
     def _inside_the_folder(cls, path: str) -> str:
-        if not _SHARD_PATH.fullmatch(path):
+        if not SHARD_PATH.fullmatch(path):
             raise ValueError(f"not the path of a shard: {path[:80]!r} (a shard is <split>/shard-NNNNN.parquet or .h5)")
         return path
 
@@ -185,6 +189,16 @@ class Manifest(_Part):
         if wrong := [path for path in paths if not path.endswith(suffix)]:
             raise ValueError(f"shard {wrong[0]} is not a {suffix} file, as storage.format says")
         return self
+
+    @property
+    def shard_rows(self) -> int:
+        """Rows of all shards, augmentation included."""
+        return sum(shard.rows for shard in self.shards)
+
+    @property
+    def shard_bytes(self) -> int:
+        """Bytes of all shards."""
+        return sum(shard.bytes for shard in self.shards)
 
     @property
     def layout(self) -> Layout:
@@ -249,15 +263,15 @@ def sum_faults(manifest: Manifest) -> list[str]:
 
 
 def _image_fault(manifest: Manifest) -> list[str]:
-    """Compare rows with positions stored: 1 image each, or with ``augment.mode = "all"`` 8 (4 of a rectangle)."""
+    """Compare rows with positions stored: 1 image each, or with ``augment.mode = "all"`` up to 8."""
     rows = manifest.rows.train + manifest.rows.val + manifest.rows.test
     stored = manifest.positions.stored
     augment = manifest.config.get("augment")
     every = isinstance(augment, dict) and augment.get("mode") == "all"
-    low, high = (4, 8) if every else (1, 1)
-    if low * stored <= rows <= high * stored:
+    most = 8 if every else 1
+    if stored <= rows <= most * stored:
         return []
-    return [f"rows = positions stored x images: {rows} is not {stored} x {f'{low} to {high}' if every else low}"]
+    return [f"rows = positions stored x images: {rows} is not {stored} x {'1 to 8' if every else 1}"]
 
 
 def write_manifest(folder: Path | str, manifest: Manifest) -> None:
@@ -294,7 +308,7 @@ def read_manifest(folder: Path | str) -> Manifest:
     try:
         version = _Version.model_validate_json(data).format_version
         if version != FORMAT_VERSION:
-            raise ManifestError(f"{path}: format_version {version} is unknown to {SOFTWARE} (it reads 1)")
+            raise ManifestError(f"{path}: format_version {version} is unknown to {SOFTWARE} (not {FORMAT_VERSION})")
         return Manifest.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]

@@ -21,7 +21,7 @@ from pipeline.headers.komi import read_komi
 from pipeline.headers.rank import read_rank
 from pipeline.headers.result import Winner, read_result
 from pipeline.headers.size import read_size
-from pipeline.mainline import Fault, Node, read_line
+from pipeline.mainline import Fault, Line, Node, read_line
 from pipeline.reasons import Flag, Reason
 from pipeline.rules import resolve
 from pipeline.text import decode
@@ -29,6 +29,11 @@ from pipeline.text import decode
 MAX_TEXT = 500  # characters kept of a header text
 _MAX_DETAIL = 200
 
+# The flags that ``with_headers`` sets.
+HEADER_FLAGS = frozenset({
+    Flag.KOMI_UNUSABLE, Flag.KOMI_REPAIRED, Flag.KOMI_DEFAULT, Flag.RESULT_UNREAD, Flag.HANDICAP_UNUSABLE,
+    Flag.RANK_UNREAD, Flag.DATE_UNREAD, Flag.RULES_UNREAD,
+})  # fmt: skip
 _SETTINGS = ("AP", "CA", "FF", "GM", "SZ")
 _FACTS = ("BR", "DT", "EV", "GN", "HA", "KM", "OT", "PB", "PC", "PW", "RE", "RO", "RU", "SO", "TM", "WR")
 _HEADERS = frozenset((*_SETTINGS, *_FACTS))
@@ -283,6 +288,22 @@ def _game(
     if isinstance(size, Reason):
         raise Fault(size, f"SZ[{raw.get('SZ')}]")
     line = read_line(nodes, *size, parse)
+    return with_headers(index, content, size, line, raw, flags | size_flags, rules)
+
+
+def with_headers(
+    index: int,
+    content: bytes,
+    size: tuple[int, int],
+    line: Line,
+    raw: dict[str, str],
+    flags: frozenset[Flag],
+    rules: Rules,
+) -> Game:
+    """Return the game of a main line on a board of ``size`` (rows, cols), its facts read from the texts ``raw``.
+
+    ``flags``: what was noted of the record before. Raises ``ValueError`` where ``rules`` names unknown rules.
+    """
     komi, komi_flags = read_komi(raw.get("KM"), raw.get("AP"))
     if komi is None and rules.komi_default is not None:
         komi, komi_flags = rules.komi_default, komi_flags | {Flag.KOMI_DEFAULT}
@@ -292,7 +313,7 @@ def _game(
     black_rank, black_flags = read_rank(raw.get("BR"))
     white_rank, white_flags = read_rank(raw.get("WR"))
     date, date_flags = read_date(raw.get("DT"))
-    flags = flags.union(size_flags, line.flags, komi_flags, rules_flags, handicap_flags, result_flags)
+    flags = flags.union(line.flags, komi_flags, rules_flags, handicap_flags, result_flags)
     flags = flags.union(black_flags, white_flags, date_flags)
     return Game(
         index=index,

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.archives import read_archive
 from pipeline.build import Built, build, check_config, output_path
-from pipeline.config import Config, Input
+from pipeline.config import Config, ConfigError, Input
 from pipeline.manifest import SPLITS
 from pipeline.report import counted, size_text, time_text, wrapped
 from pipeline.sources import InputFile, Member, Omitted, find_inputs, members, units
@@ -46,6 +46,9 @@ def estimate(config: Config) -> Estimate:
     check_config(config)
     start = time.perf_counter()
     files, omitted = find_inputs(config.input)
+    if tables := [file.path for file in files if file.kind == "table"]:
+        folder = os.path.dirname(tables[0])
+        raise ConfigError(f"{folder} is a finished data set: `goplanes inspect` says what it holds, `build` takes it")
     chosen, count, size, left_out = _sample(files, config.input)
     reading = time.perf_counter() - start
     with tempfile.TemporaryDirectory(prefix="goplanes-") as folder:
@@ -114,7 +117,7 @@ def facts(estimate: Estimate) -> dict[str, Any]:
         "records": scaled,
         "reasons": {name: round(count * estimate.scale) for name, count in manifest.reasons.items()},
         "rows": rows,
-        "bytes": round(sum(shard.bytes for shard in manifest.shards) * estimate.scale),
+        "bytes": round(manifest.shard_bytes * estimate.scale),
         "seconds": round(estimate.seconds, 1),
         "workers": estimate.workers,
     }

@@ -13,7 +13,7 @@ from pipeline.board import BLACK, LEGAL, WHITE
 from pipeline.config import MAX_SIDE
 from pipeline.coordinates import PASS, named_point, point_name
 from pipeline.encode import Scheme, encode, find_scheme
-from pipeline.faults import REASONS, describe_move, describe_setup
+from pipeline.faults import REASONS, describe
 from pipeline.games import Games
 from pipeline.replay import ILLEGAL_SETUP, replay
 from pipeline.rules import rule_set
@@ -127,10 +127,8 @@ def require_legal(game: Games, plies: int) -> None:
     legal, fault = int(replayed.legal[0]), int(replayed.faults[0])
     if fault == LEGAL or legal > plies or (legal == plies and fault != ILLEGAL_SETUP):
         return
-    if fault == ILLEGAL_SETUP:
-        raise ValueError(describe_setup(legal))
     size = int(game.rows[0]), int(game.cols[0])
-    raise ValueError(describe_move(REASONS[fault], legal, int(game.moves[legal]), int(game.colours[legal]), size))
+    raise ValueError(describe(REASONS[fault], legal, game.moves, game.colours, size))
 
 
 @dataclass(frozen=True, slots=True)

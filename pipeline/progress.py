@@ -4,17 +4,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from tqdm import tqdm
 
 _LOG_SECONDS = 30.0  # between two lines of one stage in a log
 
-Advance = Callable[[int], None]
-
-
-def _advance(bar: "tqdm[Any]", done: int) -> None:
-    bar.update(done)
+Advance = Callable[[int], object]
 
 
 class Progress:
@@ -42,7 +37,7 @@ class Progress:
                 yield self._log(name, total, unit)
             else:
                 with tqdm(total=total, desc=name, unit=f" {unit}", file=sys.stderr, dynamic_ncols=True) as bar:
-                    yield lambda done: _advance(bar, done)
+                    yield bar.update
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -12,15 +13,18 @@ from pipeline import manifest as manifests
 from pipeline.card import data_card
 from pipeline.columns import Layout
 from pipeline.config import Config
-from pipeline.decide import Decided, published_table
+from pipeline.decide import published_table
 from pipeline.dedup import PARTS
 from pipeline.encode import Scheme
 from pipeline.files import sha256_of_file, whole_file, write_whole
 from pipeline.manifest import Manifest
 from pipeline.read import omitted_of
 from pipeline.reasons import Status
+from pipeline.rows import BANDS, Decided
 from pipeline.sources import InputFile, Omitted
 from pipeline.workfolder import WorkFolder, input_fingerprint, input_list
+
+_BAND_NAMES = [f"{first}-{last - 1}" for first, last in pairwise(BANDS)] + [f"{BANDS[-1]}+"]
 
 
 class BuildError(RuntimeError):
@@ -29,7 +33,10 @@ class BuildError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be built, from what, and where; ``fingerprint`` is that of the configuration."""
+    """What is to be built, from what, and where; ``fingerprint`` is that of the configuration.
+
+    ``with_records``: members with records that were read for the data set which is built again (else 0).
+    """
 
     config: Config
     fingerprint: str
@@ -38,6 +45,7 @@ class Job:
     folder: WorkFolder
     files: Sequence[InputFile]
     omitted: Sequence[Omitted]
+    with_records: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,7 @@ def _manifest(job: Job, table: pa.Table, totals: Totals) -> Manifest:
     inputs = input_list(job.files)
     omitted = omitted_of(job.omitted, totals.reports)
     skipped = sum(item["status"] == "skipped" for item in omitted)
-    with_records = sum(report["with_records"] for report in totals.reports)
+    with_records = job.with_records + sum(report["with_records"] for report in totals.reports)
     status = Counter(table.column("status").to_pylist())
     reasons = Counter(reason for reason in table.column("reason").to_pylist() if reason is not None)
     flags = Counter(flag for flags in table.column("flags").to_pylist() for flag in flags or ())
@@ -115,6 +123,8 @@ def _manifest(job: Job, table: pa.Table, totals: Totals) -> Manifest:
                 "merged": decided.merged,
                 "overlap": decided.overlap,
                 "sampled_out": totals.sampled_out,
+                "held_out_by_ply": dict(zip(_BAND_NAMES, decided.held_out, strict=True)),
+                "overlap_by_ply": dict(zip(_BAND_NAMES, decided.left_out, strict=True)),
             },
             "rows": {part: sum(item["rows"] for item in totals.shards if item["split"] == part) for part in PARTS},
             "shards": tuple(totals.shards),

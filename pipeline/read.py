@@ -15,16 +15,17 @@ import pyarrow.parquet as pq
 
 from pipeline.board import LEGAL
 from pipeline.config import Config
-from pipeline.faults import REASONS, describe_move, describe_setup
+from pipeline.faults import REASONS, describe
 from pipeline.files import whole_file, write_whole
 from pipeline.filters import unwanted
 from pipeline.games import Games
 from pipeline.parse import Game, Rejected, parse_member
 from pipeline.reasons import Flag, Reason, Status
-from pipeline.replay import game_keys, replay
+from pipeline.replay import game_keys, replay, turned_game_keys
 from pipeline.rules import rule_set
 from pipeline.sources import Omitted, Unit, members
-from pipeline.table import table_of
+from pipeline.stored import stored_records
+from pipeline.table import MARKS, OPENING_PLIES, table_of
 
 _RECORDS_AT_ONCE = 2_000
 
@@ -43,8 +44,10 @@ class ReadTask:
 def read_unit(task: ReadTask) -> dict[str, Any]:
     """Run one task and return its report: members with records, and what was omitted.
 
-    Raises OSError where an input cannot be read or changed meanwhile, or the disk refuses.
+    Raises OSError where an input cannot be read or changed meanwhile, or the disk refuses, and TableError.
     """
+    if task.unit.kind == "table":
+        return _write_part(task, _stored_rows(task), 0, [])
     with_records = 0
     omitted: list[Omitted] = []
     rows: list[Row] = []
@@ -61,6 +64,18 @@ def read_unit(task: ReadTask) -> dict[str, Any]:
             batch = []
     rows += _rows(batch, task.config)
     return _write_part(task, rows, with_records, omitted)
+
+
+def _stored_rows(task: ReadTask) -> list[Row]:
+    """Return the rows of a block of a finished game table, each game checked anew."""
+    carried: list[Row] = []
+    batch: list[tuple[Row, Game | Rejected]] = []
+    for row, game in stored_records(task.unit, task.config.rules):
+        if game is None:
+            carried.append(row)
+        else:
+            batch.append((row, game))
+    return carried + _rows(batch, task.config)
 
 
 def _write_part(task: ReadTask, rows: list[Row], with_records: int, omitted: list[Omitted]) -> dict[str, Any]:
@@ -108,8 +123,9 @@ def _rows(batch: list[tuple[Row, Game | Rejected]], config: Config) -> list[Row]
     keep_prefix = config.rules.illegal == "keep-prefix"
     plies = np.minimum(replayed.legal, lengths) if keep_prefix else lengths
     sound = np.where((replayed.faults == LEGAL) | keep_prefix, plies, 0)
-    keys = game_keys(arrays, sound)
+    turns, keys = turned_game_keys(arrays, sound)
     split_keys = game_keys(arrays, np.minimum(sound, config.split.plies))
+    openings = game_keys(arrays, np.minimum(sound, OPENING_PLIES))
     rows, number = [], 0
     for where, record in batch:
         if isinstance(record, Rejected):
@@ -118,7 +134,14 @@ def _rows(batch: list[tuple[Row, Game | Rejected]], config: Config) -> list[Row]
         legal, fault = int(replayed.legal[number]), int(replayed.faults[number])
         row = _game_row(where, record, legal, fault, config)
         if row["status"] == Status.KEPT:
-            row |= {"game_key": int(keys[number]), "split_key": int(split_keys[number])}
+            start, length = int(arrays.move_start[number]), int(sound[number])
+            row |= {
+                "game_key": int(keys[number]),
+                "game_turn": int(turns[number]),
+                "split_key": int(split_keys[number]),
+                "opening_key": int(openings[number]) if length >= OPENING_PLIES else None,
+                "mark_keys": [int(replayed.keys[start + mark]) for mark in MARKS if mark < length],
+            }
         rows.append(row)
         number += 1
     return rows
@@ -163,7 +186,7 @@ def _game_row(where: Row, game: Game, legal: int, fault: int, config: Config) ->
     if fault != LEGAL:
         reason = REASONS[fault]
         move = legal + 1 if reason is not Reason.ILLEGAL_SETUP or legal else None
-        detail = _describe_fault(game, legal, reason)
+        detail = describe(reason, legal, game.moves, game.colours, (game.rows, game.cols))
     if fault != LEGAL and config.rules.illegal == "keep-prefix" and move is not None:
         plies, reason = legal, None
         flags = sorted([*flags, Flag.ILLEGAL_TAIL])
@@ -196,12 +219,6 @@ def _game_row(where: Row, game: Game, legal: int, fault: int, config: Config) ->
         "white": game.white,
         "raw": list(game.raw.items()),
     }
-
-
-def _describe_fault(game: Game, legal: int, reason: Reason) -> str:
-    if reason is Reason.ILLEGAL_SETUP:
-        return describe_setup(legal)
-    return describe_move(reason, legal, int(game.moves[legal]), int(game.colours[legal]), (game.rows, game.cols))
 
 
 def omitted_of(found: Iterable[Omitted], reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -107,3 +107,14 @@ class Flag(StrEnum):
     SETUP_CUT = "setup-cut", "the game was cut before setup stones in mid-game"
     ILLEGAL_TAIL = "illegal-tail", "the game was cut before an illegal move"
     COLOUR_TWICE = "colour-twice", "one side moves twice in a row"
+    TURNED_COPY = "turned-copy", "equal to the game that is kept only after a turn or a reflection"
+    PREFIX_OF = "prefix-of", "all its moves (30 at least) are the first of a longer game, up to the symmetries"
+    NEAR_DUPLICATE_OF = "near-duplicate-of", "reaches the same position after as many moves as another game"
+
+
+_MEANINGS: dict[str, str] = {word.value: word.meaning for word in (*Reason, *Flag)}
+
+
+def meaning(code: str) -> str:
+    """Return what a reason or a flag says; one of another version is not known here."""
+    return _MEANINGS.get(code, "not known to this version")

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.build import Built
 from pipeline.config import Config
 from pipeline.manifest import SPLITS, Manifest
-from pipeline.reasons import Flag, Reason
+from pipeline.reasons import Reason
 
 WIDTH = 100  # columns of a terminal
 _MOST_REASONS = 6
@@ -79,7 +79,7 @@ def facts(built: Built, config: Config) -> dict[str, Any]:
         "positions": manifest.positions.model_dump(),
         "rows": manifest.rows.model_dump(),
         "shards": len(manifest.shards),
-        "bytes": _shard_bytes(manifest),
+        "bytes": manifest.shard_bytes,
         "expected_false_merges": false_merges(_keys(manifest)),
         "seconds": {name: round(seconds, 3) for name, seconds in built.seconds.items()},
         "rejected_share": built.rejected_share,
@@ -136,7 +136,7 @@ def _position_lines(manifest: Manifest) -> list[str]:
 
 def _row_lines(manifest: Manifest) -> list[str]:
     parts = ", ".join(f"{getattr(manifest.rows, split):,} {split}" for split in SPLITS)
-    total, size = sum(shard.rows for shard in manifest.shards), _shard_bytes(manifest)
+    total, size = manifest.shard_rows, manifest.shard_bytes
     each = f", {size / total:,.0f} bytes a row" if total else ""
     shards = counted(len(manifest.shards), "shard")
     return [f"rows          {total:,}: {parts}", f"written       {size_text(size)} in {shards}{each}"]
@@ -145,7 +145,7 @@ def _row_lines(manifest: Manifest) -> list[str]:
 def _time_lines(built: Built) -> list[str]:
     """Return seconds by stage, with rates where a stage takes records, positions or rows."""
     manifest, seconds = built.manifest, built.seconds
-    rows = sum(shard.rows for shard in manifest.shards)
+    rows = manifest.shard_rows
     work = {
         "read": (manifest.records.seen, "records"),
         "index": (manifest.positions.seen, "positions"),
@@ -166,10 +166,6 @@ def _keys(manifest: Manifest) -> int:
     return manifest.positions.seen - manifest.positions.sampled_out
 
 
-def _shard_bytes(manifest: Manifest) -> int:
-    return sum(shard.bytes for shard in manifest.shards)
-
-
 def _by_reason(manifest: Manifest) -> Counter[str]:
     return Counter(entry.reason for entry in manifest.omitted)
 
@@ -181,9 +177,3 @@ def _reasons(counts: dict[str, int] | Counter[str]) -> str:
     if rest := ranked[_MOST_REASONS:]:
         shown.append(f"{sum(count for _, count in rest):,} of {counted(len(rest), 'other kind')}")
     return ", ".join(shown)
-
-
-def meanings(codes: Iterable[str]) -> dict[str, str]:
-    """Return what each reason or flag means; a code of another version has no meaning here."""
-    known: dict[str, str] = {item.value: item.meaning for kind in (Reason, Flag) for item in kind}
-    return {code: known.get(code, "not known to this version") for code in codes}

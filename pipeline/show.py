@@ -13,7 +13,7 @@ from pipeline.build import check_config
 from pipeline.columns import ShardError
 from pipeline.config import Config, ConfigError
 from pipeline.coordinates import LETTERS, point_name
-from pipeline.games import OFF_BOARD
+from pipeline.faults import move_name
 from pipeline.load import Dataset
 from pipeline.parse import Game, Rejected, parse_member
 from pipeline.position import Position, label_name, planes_at, position_at, single_game, turned
@@ -137,7 +137,7 @@ def show_record(
         position = position_at(game, ply)
     except ValueError as error:
         raise RecordError(f"{path}: {error}") from None
-    label = _move_name(record, ply) if ply < last else None
+    label = move_name(int(record.moves[ply]), rows, cols) if ply < last else None
     facts: Facts = {"file": path, "game_number": number, "ply": ply, "moves": last, "label": label, "komi": record.komi}
     facts |= {"winner": record.winner, "margin": record.margin, "rules": record.rules} | _board_facts(position)
     text = [
@@ -171,11 +171,6 @@ def _record(path: str, number: int, config: Config) -> Game:
     if isinstance(record, Rejected):
         raise RecordError(f"{path}: {record.reason}: {record.reason.meaning} ({printable(record.detail)})")
     return record
-
-
-def _move_name(record: Game, ply: int) -> str:
-    move = int(record.moves[ply])
-    return "off the board" if move == OFF_BOARD else point_name(move, record.rows, record.cols)
 
 
 def _plane_number(name: str, known: Sequence[str]) -> int:

@@ -12,7 +12,6 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO, Literal
 
 import pyarrow as pa
@@ -29,10 +28,22 @@ from pipeline.archives import (
     private,
     read_archive,
 )
+from pipeline.files import whole_file
 from pipeline.reasons import Reason
 from pipeline.streams import archive_kind
 
-__all__ = ["InputChangedError", "InputFile", "Member", "Omitted", "Unit", "find_inputs", "members", "spool", "units"]
+__all__ = [
+    "InputChangedError",
+    "InputFile",
+    "Member",
+    "Omitted",
+    "Unit",
+    "find_inputs",
+    "members",
+    "opened",
+    "spool",
+    "units",
+]
 
 UNIT_MEMBERS = 500  # files or zip members in one unit
 UNIT_BYTES = 8 * 2**20  # bytes of loose files in one unit, and of data in one spooled block
@@ -46,7 +57,10 @@ _BLOCK = pa.schema([
     pa.field("detail", pa.string()),
 ])  # fmt: skip
 
-Kind = Literal["record", "zip", "stream"]
+# A folder given as an input that holds both is a finished data set: its game table is the input.
+_DATASET_FILES = ("dataset.json", "games.parquet")
+
+Kind = Literal["record", "zip", "stream", "table"]
 
 
 class InputChangedError(OSError):
@@ -62,7 +76,7 @@ class InputFile:
 
     ``source`` is its path relative to the input folder, with "/", printable, or the base name of an input given as a
     file; ``path`` is where it is on disk; ``size`` is in bytes; ``sha256`` that of the contents, in hex. A "stream" is
-    a tar of any compression: read once, front to back.
+    a tar of any compression: read once, front to back. A "table" is the game table of a data set that was given.
     """
 
     source: str
@@ -79,10 +93,10 @@ class Unit:
 
     "records": loose ``files``. "zip": the members that the central directory of one file lists at bytes [``start``,
     ``stop``). "spool": the block of members of one stream archive that is stored at ``spool``. ``omitted`` is
-    what was found out while the unit was made.
+    what was found out while the unit was made. "table": ``stop`` records of a game table, stored at ``spool``.
     """
 
-    kind: Literal["records", "zip", "spool"]
+    kind: Literal["records", "zip", "spool", "table"]
     files: tuple[InputFile, ...]
     start: int = 0
     stop: int = 0
@@ -91,7 +105,7 @@ class Unit:
 
 
 def find_inputs(limits: config.Input, leave_out: str | None = None) -> tuple[list[InputFile], list[Omitted]]:
-    """List what ``limits.paths`` name: folders with all that is in them, files as they are.
+    """List what ``limits.paths`` name: folders with all that is in them, files as they are, data sets by their table.
 
     ``leave_out``: a folder that is not looked at (where the build itself writes).
 
@@ -101,14 +115,17 @@ def find_inputs(limits: config.Input, leave_out: str | None = None) -> tuple[lis
     """
     folders: set[str] = set()
     files: set[str] = set()
+    datasets: set[str] = set()
     for path in limits.paths:
         real, is_folder = _resolve(path)
-        (folders if is_folder else files).add(real)
+        (datasets if _is_dataset(real) else folders if is_folder else files).add(real)
     # A folder sorts before those inside it, so that the names of files start at the outermost.
     finder = _Finder(limits, files, os.path.realpath(leave_out) if leave_out else None)
     finder.walk(sorted(folders, key=os.fsencode))
     for path in sorted(files, key=os.fsencode):
         finder.file(path, printable(os.path.basename(path)))
+    for path in datasets:
+        finder.table(path)
     finder.found.sort(key=lambda file: (file.source, file.sha256, os.fsencode(file.path)))
     finder.omitted.sort(key=lambda omitted: (omitted.source, omitted.reason, omitted.detail))
     return finder.found, finder.omitted
@@ -126,6 +143,10 @@ def _resolve(path: str) -> tuple[str, bool]:
         return os.path.realpath(path), True
     parent, name = os.path.split(os.path.abspath(path))
     return os.path.join(os.path.realpath(parent), name), False
+
+
+def _is_dataset(path: str) -> bool:
+    return all(os.path.isfile(os.path.join(path, name)) for name in _DATASET_FILES)
 
 
 @dataclass(slots=True)
@@ -208,10 +229,15 @@ class _Finder:
             else:
                 self._omit(source, "refused", Reason.UNREADABLE, error.strerror or "")
 
+    def table(self, folder: str) -> None:
+        """List the game table of a data set. Raises OSError where it cannot be read."""
+        name = _DATASET_FILES[1]
+        self._read(os.path.join(folder, name), name, "table")
+
     def _read(self, path: str, source: str, kind: Kind | None) -> None:
         with open(path, "rb") as handle:
             status = os.fstat(handle.fileno())
-            if kind != "record":
+            if kind not in ("record", "table"):
                 # What the bytes say goes before the name: downloads are unpacked or renamed on the way.
                 kind = archive_kind(handle.read(512)) or kind or "record"
                 handle.seek(0)
@@ -248,7 +274,7 @@ def _check(handle: BinaryIO, file: InputFile) -> None:
 
 
 @contextmanager
-def _opened(file: InputFile) -> Iterator[BinaryIO]:
+def opened(file: InputFile) -> Iterator[BinaryIO]:
     """Open a listed file. Raises ``InputChangedError`` where it is another one before or after it is read."""
     try:
         handle = open(file.path, "rb")  # noqa: SIM115 - closed below; the errors of the block are not ours
@@ -261,7 +287,8 @@ def _opened(file: InputFile) -> Iterator[BinaryIO]:
 
 
 def units(files: Iterable[InputFile], limits: config.Input, *, size: int = UNIT_MEMBERS) -> list[Unit]:
-    """Cut loose files and zips into units of about ``size`` members; stream archives are left to ``spool``.
+    """Cut loose files and zips into units of about ``size`` members; archives that are streams are left to ``spool``,
+    game tables to ``stored.spool_table``.
 
     Loose files come first, then zips, each in the order given: what all units together yield, and its order,
     does not depend on ``size``.
@@ -269,7 +296,7 @@ def units(files: Iterable[InputFile], limits: config.Input, *, size: int = UNIT_
     made: list[Unit] = []
     group: list[InputFile] = []
     weight = 0
-    chosen = sorted((file for file in files if file.kind != "stream"), key=lambda file: file.kind == "zip")
+    chosen = sorted((file for file in files if file.kind in ("record", "zip")), key=lambda file: file.kind == "zip")
     for file in chosen:
         full = len(group) >= size or weight + file.size > UNIT_BYTES
         if group and (full or file.kind == "zip"):
@@ -286,7 +313,7 @@ def units(files: Iterable[InputFile], limits: config.Input, *, size: int = UNIT_
 
 
 def _zip_units(file: InputFile, limits: config.Input, size: int) -> list[Unit]:
-    with _opened(file) as handle:
+    with opened(file) as handle:
         parts, omitted = plan_zip(file.source, handle, file.size, limits, size)
     made = [Unit("zip", (file,), start, stop) for start, stop in parts]
     if omitted:
@@ -306,14 +333,14 @@ def members(unit: Unit, limits: config.Input) -> Iterator[Member | Omitted]:
             yield _loose(file)
     elif unit.start < unit.stop:
         (file,) = unit.files
-        with _opened(file) as handle:
+        with opened(file) as handle:
             part = unit.start, unit.stop
             yield from read_archive(file.source, handle, file.size, limits, kind="zip", part=part)
     yield from unit.omitted
 
 
 def _loose(file: InputFile) -> Member:
-    with _opened(file) as handle:
+    with opened(file) as handle:
         data = handle.read(file.size)
     if hashlib.sha256(data).hexdigest() != file.sha256:
         raise InputChangedError(file.path)
@@ -336,7 +363,7 @@ def spool(file: InputFile, limits: config.Input, folder: str) -> list[Unit]:
         _write_block(path, block)
         made.append(Unit("spool", (file,), 0, len(block), path))
 
-    with _opened(file) as handle:
+    with opened(file) as handle:
         for member in read_archive(file.source, handle, file.size, limits, kind="stream"):
             block.append(member)
             size += len(member.member or "") + (len(member.data) if isinstance(member, Member) else 0)
@@ -355,16 +382,8 @@ def _write_block(path: str, block: list[Member | Omitted]) -> None:
         for one in block
     ]  # fmt: skip
     columns = [pa.array(column, kind.type) for column, kind in zip(zip(*rows, strict=True), _BLOCK, strict=True)]
-    partial = f"{path}.{os.getpid()}.part"
-    try:
-        with open(partial, "wb") as handle:
-            with pa.ipc.new_file(handle, _BLOCK) as writer:
-                writer.write_batch(pa.record_batch(columns, schema=_BLOCK))
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.replace(partial, path)
-    finally:
-        Path(partial).unlink(missing_ok=True)
+    with whole_file(path) as temporary, open(temporary, "wb") as handle, pa.ipc.new_file(handle, _BLOCK) as writer:
+        writer.write_batch(pa.record_batch(columns, schema=_BLOCK))
 
 
 def _spooled(unit: Unit) -> Iterator[Member | Omitted]:

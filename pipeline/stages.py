@@ -6,18 +6,21 @@ not done again, so that the same command goes on after a kill.
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pipeline.blocks import EncodeTask, IndexTask, encode_block, finished_encoding, index_block
 from pipeline.config import Config
-from pipeline.decide import Decided, decide_games, decide_positions, whole_table, write_blocks
+from pipeline.decide import decide_games, whole_table, write_blocks
 from pipeline.dedup import PARTS
 from pipeline.executors import WorkerDied, Workers
 from pipeline.manifest import Manifest
 from pipeline.progress import Progress
 from pipeline.publish import BuildError, Job, Totals, publish
 from pipeline.read import ReadTask, failed_part, finished_report, read_unit
+from pipeline.rows import Decided, decide_positions
 from pipeline.sources import Unit, spool, units
+from pipeline.stored import spool_table
 from pipeline.warm import warm_up
 
 Task = TypeVar("Task")
@@ -42,8 +45,8 @@ class Stages:
             games = write_blocks(table, self.config, self.folder.stage("blocks"))
         seen = self._index(games)
         with self.progress.stage("dedup", 0, "positions"):
-            rows = [path.replace("games-", "rows-") for path in games]
-            keys = [path.replace("games-", "keys-") for path in games]
+            rows = [_beside(path, "rows") for path in games]
+            keys = [_beside(path, "keys") for path in games]
             decided = decide_positions(games, keys, rows, self.config)
         shards = self._encode(games, rows, decided)
         with self.progress.stage("publish", 0, "files"):
@@ -59,19 +62,19 @@ class Stages:
         finished: Callable[[Task], Any | None],
         weights: Sequence[int],
         unit: str,
-        task_bytes: int = 1,
+        task_bytes: int | None = None,
     ) -> list[Any]:
         """Run the tasks that have no whole output yet; return the reports of all, in the order of tasks.
 
         ``weights``: what each task adds to the progress, in ``unit``; ``task_bytes``: the memory that one
-        takes, so that no more are under way than ``run.memory`` allows.
+        takes, so that no more are under way than ``run.memory`` allows (None: too little to count).
         """
         reports = [finished(task) for task in tasks]
         todo = [number for number, report in enumerate(reports) if report is None]
         if len(todo) < len(tasks):
             self.progress.line(f"{name}: {len(tasks) - len(todo)} of {len(tasks)} tasks were done before")
         with self.progress.stage(name, sum(weights[number] for number in todo), unit) as advance:
-            at_once = max(1, memory_limit(self.config) // task_bytes) if task_bytes > 1 else None
+            at_once = None if task_bytes is None else max(1, memory_limit(self.config) // task_bytes)
             for number, report in self.workers.run(function, [tasks[number] for number in todo], at_once):
                 reports[todo[number]] = report
                 advance(weights[todo[number]])
@@ -88,24 +91,27 @@ class Stages:
         )
         for number, report in enumerate(reports):
             if isinstance(report, WorkerDied):
+                if tasks[number].unit.kind == "table":  # its records are good games: none may be lost
+                    _refuse_dead([report], [tasks[number].part])
                 reports[number] = failed_part(tasks[number], str(report))
         return [task.part for task in tasks], reports
 
     def _units(self) -> list[Unit]:
-        """Return the units of all inputs; stream archives are first read into blocks."""
-        streams = [file for file in self.job.files if file.kind == "stream"]
+        """Return the units of all inputs; stream archives and game tables are first read into blocks."""
+        streams = [file for file in self.job.files if file.kind in ("stream", "table")]
         made = units(self.job.files, self.config.input)
         if streams:
             folder = str(self.folder.stage("spool"))
             with self.progress.stage("unpack", len(streams), "archives") as advance:
                 for file in streams:
-                    made += spool(file, self.config.input, folder)
+                    is_table = file.kind == "table"
+                    made += spool_table(file, folder) if is_table else spool(file, self.config.input, folder)
                     advance(1)
         return made
 
     def _index(self, games: list[str]) -> dict[str, int]:
         """Key the positions of every block; return how many were seen and sampled out."""
-        tasks = [IndexTask(path, path.replace("games-", "keys-"), self.config) for path in games]
+        tasks = [IndexTask(path, _beside(path, "keys"), self.config) for path in games]
         reports = self._run_stage("index", index_block, tasks, lambda task: None, [1] * len(tasks), "blocks")
         _refuse_dead(reports, [task.games for task in tasks])
         return {name: sum(report[name] for report in reports) for name in ("seen", "sampled_out")}
@@ -119,7 +125,7 @@ class Stages:
                 game,
                 row,
                 str(self.folder.path),
-                game.replace("games-", "shards-").replace(".arrow", ".json"),
+                _beside(game, "shards", ".json"),
                 plans,
                 self.config,
                 self.job.layout,
@@ -141,6 +147,12 @@ def memory_limit(config: Config) -> int:
     if config.run.memory is not None:
         return config.run.memory
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _beside(games: str, kind: str, suffix: str = ".arrow") -> str:
+    """Return the file of another kind that goes with a block's file of games."""
+    path = Path(games)
+    return str(path.with_name(path.stem.replace("games-", f"{kind}-") + suffix))
 
 
 def _refuse_dead(reports: Sequence[Any], names: Sequence[str]) -> None:

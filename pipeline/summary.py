@@ -19,8 +19,7 @@ Facts = dict[str, Any]
 def dataset_facts(dataset: Dataset) -> Facts:
     """Return what ``inspect`` says, as one JSON object."""
     manifest = dataset.manifest
-    size = sum(shard.bytes for shard in manifest.shards)
-    rows = sum(shard.rows for shard in manifest.shards)
+    size, rows = manifest.shard_bytes, manifest.shard_rows
     parts = {
         split: {
             "rows": dataset.rows(split),
@@ -32,7 +31,7 @@ def dataset_facts(dataset: Dataset) -> Facts:
     return {
         "path": str(dataset.folder),
         "software": manifest.software,
-        "scheme": {**manifest.scheme.model_dump(mode="json")},
+        "scheme": manifest.scheme.model_dump(mode="json"),
         "frame": list(manifest.frame),
         "storage": manifest.storage.model_dump(mode="json"),
         "columns": list(dataset.columns),

@@ -67,3 +67,26 @@ def compose(first: int, second: int) -> int:
     if first & 4:
         flips = (flips >> 1) | ((flips & 1) << 1)
     return (first ^ flips) ^ (second & 4)
+
+
+@cache
+def composed() -> NDArray[np.uint8]:
+    """Return uint8[8, 8]: ``composed()[first, second]`` is ``compose(first, second)``."""
+    table = np.array(
+        [[compose(first, second) for second in range(SYMMETRIES)] for first in range(SYMMETRIES)], dtype=np.uint8
+    )
+    table.setflags(write=False)
+    return table
+
+
+def distinct_images(fixed: int, rows: int, cols: int) -> tuple[int, ...]:
+    """Return the symmetries that give all images of a position once each, the smallest numbers that do.
+
+    ``fixed`` has bit s set where symmetry s leaves the position as it is (bit 0 always).
+    """
+    chosen: list[int] = []
+    for turn in range(count(rows, cols)):
+        # Two symmetries give the same image where one followed by the other's inverse changes nothing.
+        if not any(fixed >> compose(turn, INVERSE[other]) & 1 for other in chosen):
+            chosen.append(turn)
+    return tuple(chosen)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.board import BLACK, EMPTY, MAX_SIDE, WHITE
-from pipeline.games import Games
+from pipeline.games import OFF_BOARD, Games
 from pipeline.rules import rule_set
 
 SCHEMA = pa.schema(
@@ -55,8 +55,19 @@ SCHEMA = pa.schema(
 
 # Decided once all records are known; the read stage leaves them null.
 DECIDED_LATER = ("game", "duplicate_of", "split", "rows")
-# What the read stage adds for these decisions, not part of the published table.
-KEYS = pa.schema([("game_key", pa.uint64()), ("split_key", pa.uint64())])
+# What the read stage adds for these decisions, not part of the published table: keys of the whole game (and the
+# symmetry that leads to its canonical image), of its first moves, and of the positions at the marks it reaches.
+KEYS = pa.schema(
+    [
+        ("game_key", pa.uint64()),
+        ("game_turn", pa.uint8()),
+        ("split_key", pa.uint64()),
+        ("opening_key", pa.uint64()),
+        ("mark_keys", pa.list_(pa.uint64())),
+    ]
+)
+OPENING_PLIES = 30  # of ``opening_key``; a shorter game has none
+MARKS = (50, 75, 100, 150, 200, 250, 300)  # plies before the positions of ``mark_keys``
 PART_SCHEMA = pa.schema([*SCHEMA, *KEYS])
 
 
@@ -115,3 +126,32 @@ def _require_sound(games: Games) -> None:
     for text, wrong in faults:
         if wrong.any():
             raise ValueError(f"game table: {text}")
+
+
+def row_fault(row: dict[str, Any]) -> str | None:
+    """Return why a row cannot go into the kernels, which check no bounds; None where it can."""
+    rows, cols, moves, colours = row["board_rows"], row["board_cols"], row["moves"], row["colours"]
+    setup = row["setup_plies"], row["setup_points"], row["setup_colours"]
+    if rows is None or cols is None or moves is None or colours is None or None in setup:
+        return "holds no game"
+    if not (1 <= rows <= MAX_SIDE and 1 <= cols <= MAX_SIDE):
+        return f"a board of {rows}x{cols}"
+    if len(moves) != len(colours) or len({len(column) for column in setup}) != 1:
+        return "lists of different lengths"
+    if None in moves or any(None in column for column in setup) or any(colour not in {1, 2} for colour in colours):
+        return "a move without a colour or a point"
+    if any(move > rows * cols and move != OFF_BOARD for move in moves):
+        return "a move that no board holds"
+    if any(point >= rows * cols for point in row["setup_points"]) or any(
+        colour not in {0, 1, 2} for colour in row["setup_colours"]
+    ):
+        return "a setup stone off the board or of no colour"
+    if sorted(row["setup_plies"]) != row["setup_plies"] or max(row["setup_plies"], default=0) > len(moves):
+        return "setup stones out of order"
+    if row["plies"] is None or row["plies"] > len(moves):
+        return f"{row['plies']} plies of {len(moves)} moves"
+    try:
+        rule_set(row["rules"] or "")
+    except ValueError as error:
+        return str(error)
+    return None

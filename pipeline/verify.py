@@ -18,13 +18,14 @@ from pipeline.columns import ShardError
 from pipeline.config import Config, ConfigError, make_config
 from pipeline.encode import encode, find_scheme
 from pipeline.files import sha256_of_file
-from pipeline.gamefile import games_with, row_fault
+from pipeline.gamefile import games_with
 from pipeline.gametable import KeptGames, check_table
 from pipeline.load import Dataset, open_dataset
 from pipeline.manifest import GAMES, SPLITS, ShardEntry, sum_faults
+from pipeline.recount import Recount
 from pipeline.replay import replay
 from pipeline.rowcheck import RowChecker
-from pipeline.table import games_of
+from pipeline.table import games_of, row_fault
 from pipeline.words import chain_words, seed_word
 
 _MOST_FAULTS = 20  # told of one check
@@ -65,11 +66,17 @@ def verify(path: str | Path, sample: int = 200) -> list[Check]:
     if games is None:
         return checks
     rows = RowChecker(dataset, config, games)
+    try:
+        recount = Recount(dataset, config)
+    except ShardError as error:
+        return [*checks, Check("recount", f"{manifest.records.kept:,} games", (str(error),))]
     chosen = _Sample.of(sound, sample)
     for entry in sound:
-        _check_shard(dataset, entry, rows, chosen)
+        _check_shard(dataset, entry, rows, recount, chosen)
     whole = len(sound) == len(manifest.shards)
     checks.append(Check("rows", f"{rows.count:,} rows", tuple(rows.finish(whole))))
+    recounted = f"{manifest.records.kept:,} games replayed and deduplicated again"
+    checks.append(Check("recount", recounted, tuple(recount.finish(whole))))
     again = tuple(_recode(dataset, config, chosen))
     checks.append(Check("encoding", f"{len(chosen.rows):,} rows encoded again", again))
     return checks
@@ -122,13 +129,13 @@ def _games_file_faults(dataset: Dataset) -> list[str]:
     return [] if sha256_of_file(path) == entry.sha256 else [f"{GAMES}: its sha256 is not the manifest's"]
 
 
-def _check_shard(dataset: Dataset, entry: ShardEntry, rows: RowChecker, chosen: "_Sample") -> None:
-    names = [name for name in dataset.columns if name != "planes"]
+def _check_shard(dataset: Dataset, entry: ShardEntry, rows: RowChecker, recount: Recount, chosen: "_Sample") -> None:
     wanted = chosen.numbers.get(entry.path, ())
     start = 0
-    for batch in shard.read(dataset.folder / entry.path, dataset.manifest.layout, names if not len(wanted) else None):
+    for batch in shard.read(dataset.folder / entry.path, dataset.manifest.layout):
         count = shard.count(batch)
         rows.check(entry, start, batch)
+        recount.check(entry, start, batch)
         for number in wanted:
             if start <= number < start + count:
                 row = {name: values[number - start] for name, values in batch.items() if name not in shard.POLICY}

@@ -6,10 +6,13 @@ import numpy as np
 
 from pipeline import symmetry
 from pipeline.augment import turn_planes
+from pipeline.board import BLACK, WHITE
 from pipeline.config import Config
 from pipeline.encode import Scheme, encode
 from pipeline.games import Games
 from pipeline.jit import cache_folder
+from pipeline.near import clusters, prefix_games
+from pipeline.position import single_game
 from pipeline.progress import Progress
 from pipeline.replay import game_keys, replay
 
@@ -18,26 +21,16 @@ _FRAME = (2, 3)
 
 def tiny_games() -> Games:
     """Return one game of two moves on a 2x3 board: enough to compile a kernel for its real types."""
-    return Games(
-        np.array([2], dtype=np.uint8),
-        np.array([3], dtype=np.uint8),
-        np.array([0], dtype=np.int8),
-        np.array([False]),
-        np.array([0, 2], dtype=np.int64),
-        np.array([0, 4], dtype=np.uint16),
-        np.array([1, 2], dtype=np.int8),
-        np.array([0, 0], dtype=np.int64),
-        np.zeros(0, dtype=np.uint16),
-        np.zeros(0, dtype=np.uint16),
-        np.zeros(0, dtype=np.int8),
-    )
+    return single_game(_FRAME, ([0, 4], [BLACK, WHITE]), ([], [], []), "chinese")
 
 
 def compile_replay() -> None:
-    """Compile what the read and index stages need."""
+    """Compile what the read, decide and index stages need."""
     games = tiny_games()
     replay(games)
-    game_keys(games, np.array([2], dtype=np.int64))
+    keys = game_keys(games, np.array([2], dtype=np.int64))
+    prefix_games(games, np.array([2], dtype=np.int64), keys, 0)
+    clusters(keys, np.array([1], dtype=np.int64))
 
 
 def compile_scheme(scheme: Scheme) -> None:

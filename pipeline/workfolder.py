@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,6 @@ from pipeline.files import remove_leftovers, write_whole
 from pipeline.sources import InputFile
 
 _OURS = (manifests.NAME, manifests.GAMES, "README.md")
-_SHARD = re.compile(r"shard-[0-9]{5,}\.(parquet|h5)")
 _STATE = "build.json"
 
 
@@ -91,12 +89,13 @@ class WorkFolder:
             folder = self.path / part
             if folder.is_dir():
                 for entry in folder.iterdir():
-                    if _SHARD.fullmatch(entry.name):
+                    if manifests.SHARD_PATH.fullmatch(f"{part}/{entry.name}"):
                         entry.unlink()
                 if not any(folder.iterdir()):
                     folder.rmdir()
-        (self.private / _STATE).unlink(missing_ok=True)
+        # The work before what it belongs to: whoever claims the folder next takes whole outputs for its own.
         self.clear_work()
+        (self.private / _STATE).unlink(missing_ok=True)
 
     def clear_work(self) -> None:
         """Remove the work in progress."""

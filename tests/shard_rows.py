@@ -63,7 +63,7 @@ def make_manifest(shards: list[dict[str, Any]], layout: Layout) -> Manifest:
     positions = sum(rows.values())
     facts = {
         "format_version": 1,
-        "software": "goplanes 0.1.0",
+        "software": "goplanes 0.0.1",
         "scheme": {
             "name": "made_up",
             "version": 1,

@@ -14,8 +14,9 @@ from pipeline.blocks import EncodeTask, IndexTask, encode_block, index_block, re
 from pipeline.build import check_config
 from pipeline.columns import Columns, Layout
 from pipeline.config import Config, make_config
-from pipeline.decide import Decided, decide_games, decide_positions, published_table, whole_table, write_blocks
+from pipeline.decide import decide_games, published_table, whole_table, write_blocks
 from pipeline.read import ReadTask, read_unit
+from pipeline.rows import Decided, decide_positions
 from pipeline.shard import check, read
 from pipeline.sources import find_inputs, units
 

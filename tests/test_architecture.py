@@ -12,11 +12,11 @@ _LIST = """
     reasons config files coordinates jit words symmetry
     text rules headers.size headers.komi headers.result headers.handicap headers.rank headers.date
     board zobrist games replay faults trace
-    streams tars zips archives sources mainline parse filters table read
+    streams tars zips archives sources mainline parse filters table stored read
     planes.group planes.stones planes.constants planes.liberties planes.ko encode augment position
     columns parquet_format shard_parquet shard_hdf5 shard manifest load
-    dedup blocks decide executors workfolder progress warm card publish stages build
-    report summary gamefile gametable rowcheck verify show explain plan arguments exits cli
+    dedup near blocks decide executors workfolder progress warm card publish stages rebuild build
+    report summary gamefile gametable rowcheck recount verify show explain plan stats statlines arguments exits cli
     __main__
 """
 ORDER = _LIST.split()

@@ -24,7 +24,7 @@ from pipeline.cli import cli
 from pipeline.config import Config
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ("build", "explain", "init", "inspect", "plan", "schemes", "show", "verify")
+COMMANDS = ("build", "explain", "init", "inspect", "plan", "schemes", "show", "stats", "verify")
 ADA = str(EXAMPLES / "loose" / "ada-and-bo.sgf")
 
 
@@ -81,6 +81,16 @@ def test_a_build_from_the_shell(tmp_path: Path) -> None:
     assert again.returncode == 0
     assert json.loads(again.stdout)["nothing_to_do"] is True
     assert command("verify", "out", cwd=tmp_path).returncode == 0
+
+
+def test_an_archive_alone_is_enough(tmp_path: Path) -> None:
+    """The first line of the README; the folder is named after the archive, whatever names the work in it has."""
+    with zipfile.ZipFile(tmp_path / "games.zip", "w") as file:
+        file.write(ADA, "ada.sgf")
+    done = command("build", "games.zip", "--workers", "0", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["games-agz17", "games.zip"]
+    assert command("verify", "games-agz17", cwd=tmp_path).returncode == 0
 
 
 def test_the_json_of_a_build_is_all_there_is_on_standard_output(tmp_path: Path) -> None:

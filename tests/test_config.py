@@ -77,6 +77,8 @@ def test_nothing_can_be_changed() -> None:
         ({"split": {"val": "much"}}, "my.toml: split.val = 'much': "),
         ({"split": {"val": 0.6, "test": 0.4}}, "val + test must be less than 1, not 0.6 + 0.4"),
         ({"split": {"val": float("nan")}}, "my.toml: split.val = nan: "),
+        ({"input": {"max_ratio": float("inf")}}, "my.toml: input.max_ratio = inf: "),
+        ({"filter": {"komi": [0, float("inf")]}}, "my.toml: filter.komi.1 = inf: "),
         ({"split": {"seed": -1}}, "my.toml: split.seed = -1: "),
         ({"split": 3}, "my.toml: split = 3: "),
         ({"dedup": {"positions": "frist"}}, "my.toml: dedup.positions = 'frist': "),

@@ -9,7 +9,8 @@ from pipeline.build import Built
 from pipeline.config import make_config
 from pipeline.load import open_dataset
 from pipeline.manifest import Manifest, Records
-from pipeline.report import counted, facts, failures, false_merges, lines, meanings, size_text, time_text, wrapped
+from pipeline.reasons import meaning
+from pipeline.report import counted, facts, failures, false_merges, lines, size_text, time_text, wrapped
 
 CONFIG = make_config({}, "test")
 
@@ -71,11 +72,9 @@ def test_a_build_that_keeps_nothing_or_rejects_too_much_has_failed(manifest: Man
 
 
 def test_meanings_of_codes() -> None:
-    assert meanings(["ko", "illegal-tail", "later"]) == {
-        "ko": "illegal move: retakes a ko at once",
-        "illegal-tail": "the game was cut before an illegal move",
-        "later": "not known to this version",
-    }
+    assert meaning("ko") == "illegal move: retakes a ko at once"
+    assert meaning("illegal-tail") == "the game was cut before an illegal move"
+    assert meaning("later") == "not known to this version"
 
 
 def test_long_lines_are_broken_and_short_ones_left_alone() -> None:

@@ -36,6 +36,11 @@ def read_rank(text: str | None) -> tuple[int | None, frozenset[Flag]]:
     return rank, frozenset() if rank is not None else frozenset({Flag.RANK_UNREAD})
 
 
+def rank_name(rank: int) -> str:
+    """Return a rank of the scale as it is spoken of: ``5k``, ``3d``, ``9p``."""
+    return f"{31 - rank}k" if rank <= 30 else f"{rank - 30}d" if rank <= 39 else f"{rank - 40}p"
+
+
 def _on_scale(number: str, unit: str) -> int | None:
     value = _NUMERALS.get(number) or int(number)
     if unit == "k":

@@ -1,0 +1,156 @@
+"""Games that are nearly the same: truncated copies, and records of one game that differ in a move or an end.
+
+Only games of one board size that stay after exact deduplication are compared, in two ways.
+
+- **prefix-of**: the setup and all legal moves of game A, at least ``table.OPENING_PLIES``, are under one
+  symmetry the setup and the first moves of a longer game B. A points to the longest such B, of equally
+  long ones to the first in the order of the game table. (B is then a prefix of no game itself.)
+- **near-duplicate-of**: A and B reach the same position (stones, side to move, simple-ko point, up to the
+  symmetries) before the same move p, for one p of ``table.MARKS``; both have more than p moves. Chains of
+  such pairs make a cluster. A member that is a prefix-of is that alone; of the others the one with a
+  known result represents the cluster, then the one with the most moves, then the first in the order of
+  the table, and the rest point to it.
+
+Both are pure functions on arrays, near-linear in moves: games are named by their number in the order of the
+table, and -1 is no game.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.games import Games
+from pipeline.jit import kernel
+from pipeline.replay import GAME_FAMILIES, game_word, move_images, with_move, with_setup
+from pipeline.words import Words
+
+Numbers = NDArray[np.int64]
+
+
+@kernel
+def _slot_of(keys, slots, key):
+    """Return the place of ``key`` in ``slots``, or the free place where it belongs."""
+    mask = np.uint64(slots.shape[0] - 1)
+    place = key & mask
+    while slots[place] >= 0 and keys[slots[place]] != key:
+        place = (place + np.uint64(1)) & mask
+    return place
+
+
+@kernel
+def _choose(words):
+    """Return the stored word under the symmetry with the smallest choosing word."""
+    chosen = 0
+    for turn in range(1, words.shape[1]):
+        if words[0, turn] < words[0, chosen]:
+            chosen = turn
+    return words[1, chosen]
+
+
+@kernel
+def _find_prefixes(games, order, plies, least, keys, slots, ends, images, families, words, longest):
+    """Walk games of one size, looking up the key of each of their beginnings; see ``prefix_games``.
+
+    ``slots`` int64[a power of two, more than the games], -1 where free; ``ends`` bool: whether a game
+    ends after so many plies; ``words`` uint64[2, symmetries].
+    """
+    for game in order:
+        ends[plies[game]] = True
+        slots[_slot_of(keys, slots, keys[game])] = game
+    for game in order:
+        for family in range(2):
+            words[family] = game_word(games, game, families[family])
+        cursor = games.setup_start[game]
+        for ply in range(plies[game]):
+            after = cursor
+            for family in range(2):
+                for turn in range(words.shape[1]):
+                    after, words[family, turn] = with_setup(
+                        games, game, cursor, ply, words[family, turn], families[family], images[turn]
+                    )
+            cursor = after
+            if ply >= least and ends[ply]:
+                shorter = slots[_slot_of(keys, slots, _choose(words))]
+                found = shorter >= 0 and plies[shorter] == ply
+                if found and (longest[shorter] < 0 or plies[game] > plies[longest[shorter]]):
+                    longest[shorter] = game
+            for family in range(2):
+                for turn in range(words.shape[1]):
+                    words[family, turn] = with_move(games, game, ply, words[family, turn], images[turn])
+
+
+def prefix_games(games: Games, plies: Numbers, keys: Words, least: int) -> Numbers:
+    """Return int64[G]: the longest game that each one is a prefix of, or -1.
+
+    Of game g the first ``plies[g]`` moves count, ``keys`` uint64[G] are their ``replay.game_keys``, all
+    different. Games of fewer than ``least`` plies are no prefixes. The time is that of one walk over all
+    moves, whatever the games are.
+    """
+    longest = np.full(games.number, -1, dtype=np.int64)
+    for (rows, cols), order in games.by_size().items():
+        images = move_images(rows, cols)
+        _find_prefixes(
+            games,
+            order,
+            plies,
+            least,
+            keys,
+            np.full(1 << (2 * len(order)).bit_length(), -1, dtype=np.int64),
+            np.zeros(int(plies[order].max()) + 1, dtype=np.bool_),
+            images,
+            GAME_FAMILIES,
+            np.zeros((2, len(images)), dtype=np.uint64),
+            longest,
+        )
+    return longest
+
+
+def repeated(keys: Words) -> NDArray[np.bool_]:
+    """Return bool[N]: which keys occur more than once."""
+    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    many: NDArray[np.bool_] = counts[inverse] > 1
+    return many
+
+
+@kernel
+def _join(one, other, parent):
+    """Make one cluster of the games of each pair; ``parent`` leads from any game to its cluster's first."""
+    for pair in range(one.shape[0]):
+        first, second = one[pair], other[pair]
+        while parent[first] != first:
+            parent[first] = parent[parent[first]]
+            first = parent[first]
+        while parent[second] != second:
+            parent[second] = parent[parent[second]]
+            second = parent[second]
+        parent[max(first, second)] = min(first, second)
+    for game in range(parent.shape[0]):
+        parent[game] = parent[parent[game]]  # what it leads to stands before it, and is done
+
+
+def clusters(mark_keys: Words, counts: Numbers) -> Numbers:
+    """Return int64[G]: the first game of each one's cluster.
+
+    ``mark_keys`` uint64: the keys of the positions at the marks that each game reaches, of game g
+    ``counts[g]``, in the order of marks.
+    """
+    games = np.repeat(np.arange(len(counts)), counts)
+    marks = np.arange(len(games)) - np.repeat(np.cumsum(counts) - counts, counts)
+    order = np.lexsort((mark_keys, marks))  # stable: games in order among equals
+    same = (mark_keys[order][1:] == mark_keys[order][:-1]) & (marks[order][1:] == marks[order][:-1])
+    first: Numbers = np.arange(len(counts), dtype=np.int64)
+    _join(games[order][:-1][same], games[order][1:][same], first)
+    return first
+
+
+def near_games(cluster: Numbers, prefix_of: Numbers, known: NDArray[np.bool_], plies: Numbers) -> Numbers:
+    """Return int64[G]: the game that represents each one's cluster; -1 for that one and for prefixes.
+
+    ``cluster``: of ``clusters``; ``prefix_of``: of ``prefix_games``; ``known`` bool[G]: the result is known.
+    """
+    prefix = prefix_of >= 0
+    order = np.lexsort((-plies, ~known, prefix, cluster))  # stable: table order among equals
+    starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
+    found = np.full(len(cluster), -1, dtype=np.int64)
+    found[order] = order[starts][np.cumsum(np.diff(cluster[order], prepend=-1) != 0) - 1]
+    found[prefix | (found == np.arange(len(cluster)))] = -1
+    return found
