@@ -33,12 +33,7 @@ def config_of(arguments: Arguments) -> Config:
     Raises ConfigError, also for an input that is not there and where there is none at all.
     """
     source, paths = _sorted_out(arguments.what)
-    tables = read_toml(source) if source else {}
-    if source:
-        # Checked alone first, so that a fault of the file is reported under its name.
-        make_config(tables, source)
-    for assignment in arguments.assignments:
-        set_value(tables, assignment)
+    tables = _tables(source, arguments.assignments)
     if inputs := [*paths, *arguments.inputs]:
         _put(tables, "input", "paths", inputs)
     for table, key, value in (
@@ -56,14 +51,21 @@ def config_of(arguments: Arguments) -> Config:
 
 def config_without_inputs(source: str | None, assignments: Sequence[str], scheme: str | None = None) -> Config:
     """Return the configuration of a command that is told its records apart from it. Raises ConfigError."""
-    tables = read_toml(source) if source else {}
-    if source:
-        make_config(tables, source)
-    for assignment in assignments:
-        set_value(tables, assignment)
+    tables = _tables(source, assignments)
     if scheme is not None:
         _put(tables, "encode", "scheme", scheme)
     return make_config(tables, COMMAND_LINE)
+
+
+def _tables(source: str | None, assignments: Sequence[str]) -> dict[str, Any]:
+    """Return the tables of a preset or file, single keys set over it."""
+    tables = read_toml(source) if source else {}
+    if source:
+        # Checked alone first, so that a fault of the file is reported under its name.
+        make_config(tables, source)
+    for assignment in assignments:
+        set_value(tables, assignment)
+    return tables
 
 
 def _put(tables: dict[str, Any], table: str, key: str, value: Any) -> None:

@@ -18,7 +18,7 @@ from pipeline.rebuild import origin_of
 from pipeline.rules import resolve
 from pipeline.shard import require_codec
 from pipeline.sources import find_inputs
-from pipeline.stages import Stages
+from pipeline.stages import Stages, worker_count
 from pipeline.workfolder import FolderMismatch, WorkFolder
 
 __all__ = ["BuildError", "Built", "build", "check_config", "config_fingerprint", "output_path"]
@@ -63,8 +63,7 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
         folder.claim(config.published(), fingerprint, files)
         if (folder.path / manifests.NAME).exists():
             return Built(folder.path, _finished(folder), {})
-        count = os.cpu_count() or 1 if config.run.workers is None else config.run.workers
-        with Workers(count) as workers:
+        with Workers(worker_count(config)) as workers:
             job = Job(config, fingerprint, scheme, layout, folder, files, omitted)
             if origin is not None:
                 job = replace(job, omitted=origin.omitted, with_records=origin.with_records)

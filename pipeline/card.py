@@ -5,13 +5,13 @@ from pipeline.manifest import Manifest
 _COLUMNS = """\
 | column | meaning |
 |---|---|
-| planes | packed feature planes, {planes} x {bytes} bytes a row, most significant bit first |
+| planes | feature planes, {planes} x {form} |
 | move | the move played: row * {cols} + column, {area} is a pass |
-| value | the result from the side to move: 1 won, -1 lost, 0 drawn, null unknown |
+| value | the result from the side to move: 1 won, -1 lost, 0 drawn, {unknown} unknown |
 | weight | how many equal positions the row stands for |
 | score | points for the side to move, where the record states them |
 | to_play | 1 Black, 2 White |
-| komi | as recorded, null unknown |
+| komi | as recorded, {unknown} unknown |
 | rows, cols | the board, in the top-left corner of the frame |
 | symmetry | the image stored: bit 0 flips rows, bit 1 flips columns, bit 2 transposes, in this order |
 | game, ply, key | the game (see games.parquet), moves before the position, the position's key |
@@ -33,7 +33,15 @@ def data_card(manifest: Manifest) -> str:
         "",
         "## Columns",
         "",
-        _COLUMNS.format(planes=len(scheme.planes), bytes=layout.plane_bytes, cols=manifest.frame[1], area=layout.area),
+        _COLUMNS.format(
+            planes=len(scheme.planes),
+            form=f"{layout.plane_bytes} bytes a row, packed, most significant bit first"
+            if layout.packed
+            else f"{manifest.frame[0]} x {manifest.frame[1]} bytes a row, 0 or 1 each",
+            unknown="null" if layout.format == "parquet" else "NaN",
+            cols=manifest.frame[1],
+            area=layout.area,
+        ),
         "## Planes",
         "",
         *(f"{number}. {name}" for number, name in enumerate(scheme.planes)),

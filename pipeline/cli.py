@@ -16,8 +16,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from pipeline import __version__
-
-FAILED, INTERRUPTED = 1, 130  # all of them, and what they stand for, are in ``exits``
+from pipeline.exits import FAILED, INTERRUPTED, told
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -59,12 +58,10 @@ class Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit):
             raise
         except (KeyboardInterrupt, ValueError, RuntimeError, OSError, MemoryError) as error:
-            from pipeline import exits
-
-            told = exits.told(error)
-            if told is None:
+            expected = told(error)
+            if expected is None:
                 raise
-            raise Failure(*told) from error
+            raise Failure(*expected) from error
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -230,13 +227,13 @@ def explain(
         found = explains.of_dataset(open_dataset(what), wanted)
     else:
         found = explains.of_records(what, config_without_inputs(source, assignments), wanted)
-    if as_json:
-        _say(True, list(found), ())
-        return
-    first = next(iter(found), None)
+    first = next(found, None)
     if first is None:
         raise Failure(f"{what}: no such record", FAILED)
-    _say(False, None, itertools.chain(explains.lines(first), *(["", *explains.lines(item)] for item in found)))
+    if as_json:
+        _say(True, [first, *found], ())
+    else:
+        _say(False, None, itertools.chain(explains.lines(first), *(["", *explains.lines(item)] for item in found)))
 
 
 @cli.command()

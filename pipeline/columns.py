@@ -186,15 +186,21 @@ def slice_rows(batch: Columns, start: int, stop: int) -> Columns:
     return {name: piece[name] for name in batch}
 
 
+def spans(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ``starts[0], starts[0] + 1, ...`` for ``lengths[0]`` numbers, then the same of the next span."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(starts - ends + lengths, lengths)
+
+
 def take_rows(batch: Columns, numbers: NDArray[np.int64]) -> Columns:
     """Return the rows ``numbers``, copied, in this order."""
     taken = {name: values[numbers] for name, values in batch.items() if name not in POLICY}
     if "policy_offsets" in batch:
         starts = batch["policy_offsets"][numbers]
         lengths = batch["policy_offsets"][numbers + 1] - starts
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        entries = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
-        taken["policy_offsets"] = offsets
+        entries = spans(starts, lengths)
+        taken["policy_offsets"] = np.concatenate([[0], np.cumsum(lengths)])
         for name in ("policy_moves", "policy_counts"):
             if name in batch:
                 taken[name] = batch[name][entries]

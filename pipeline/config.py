@@ -199,8 +199,7 @@ class Dedup(_Table):
     reach: Literal["scheme", "board"] = Field("scheme", description="same to the scheme, or stones, side and ko alone")
     near: Literal["keep", "drop"] = Field(
         "keep",
-        description="the first 30 or more moves of a longer game, and games that reach one position after 50, 75, 100, "
-        "150, 200, 250 or 300 moves: flagged, or left out",
+        description="games that begin a longer one or meet another after 50, 75, 100, ... moves: flagged, or left out",
     )
     key_bits: Literal[64, 128] = Field(64, description="width of the stored position key")
 

@@ -5,7 +5,7 @@ Both are pure functions on arrays. The order of the game table decides between g
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,28 +99,35 @@ def dedup_positions(
     of them merged. ``keys_hi``: the upper halves of keys of 128 bits.
     """
     own = np.arange(len(keys))
-    if len(keys) == 0 or (not merge and overlap == "keep"):
-        return Fate(own, np.ones(len(keys), dtype=np.uint32), 0)
-    # Stable: (game id, ply) among equals.
-    order = np.lexsort((parts, keys) if keys_hi is None else (parts, keys_hi, keys))
-    new_key = _changes(keys[order])
-    if keys_hi is not None:
-        new_key |= _changes(keys_hi[order])
-    sorted_parts = parts[order]
-    new_part = new_key | _changes(sorted_parts)
-    owner = sorted_parts[np.flatnonzero(new_key)][np.cumsum(new_key) - 1]
     leader = own.copy()
-    if merge:
-        leader[order] = order[np.flatnonzero(new_part)][np.cumsum(new_part) - 1]
-    if overlap == "drop":
-        leader[order[sorted_parts != owner]] = -1
+    if merge or overlap == "drop":
+        order, group = _repeated(keys, parts, keys_hi)
+        part = parts[order]
+        first = np.concatenate([[True], group[1:] != group[:-1]])[: len(group)]
+        owner = part[np.flatnonzero(first)][group]
+        if merge:
+            new_part = first | np.concatenate([[True], part[1:] != part[:-1]])[: len(part)]
+            leader[order] = order[np.flatnonzero(new_part)][np.cumsum(new_part) - 1]
+        if overlap == "drop":
+            leader[order[part != owner]] = -1
     weight = np.bincount(leader[leader >= 0], minlength=len(keys)).astype(np.uint32)
     return Fate(leader, weight, int(((leader >= 0) & (leader != own)).sum()))
 
 
-def _changes(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where a value differs from the one before it (the first always does)."""
-    return np.concatenate([[True], values[1:] != values[:-1]])
+def _repeated(
+    keys: Words, parts: NDArray[np.int8], keys_hi: Words | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the positions whose key occurs more than once, by (key, part, number), and the group of each."""
+    # The plain sort is many times faster than a stable one; only the few repeats are then put in order.
+    order = np.argsort(keys)
+    same = keys[order][1:] == keys[order][:-1]
+    repeated = order[np.concatenate([same, [False]])[: len(keys)] | np.concatenate([[False], same])[: len(keys)]]
+    upper = [keys_hi[repeated]] if keys_hi is not None else []
+    repeated = repeated[np.lexsort((repeated, parts[repeated], *upper, keys[repeated]))]
+    change = keys[repeated][1:] != keys[repeated][:-1]
+    if keys_hi is not None:
+        change |= keys_hi[repeated][1:] != keys_hi[repeated][:-1]
+    return repeated, np.concatenate([[0], np.cumsum(change)])[: len(repeated)]
 
 
 def sample_positions(

@@ -3,30 +3,11 @@
 import os
 from typing import Final
 
-from pipeline.build import BuildError
-from pipeline.columns import ShardError
-from pipeline.config import ConfigError
-from pipeline.manifest import ManifestError
-from pipeline.show import RecordError
-from pipeline.stored import TableError
-from pipeline.workfolder import FolderBusy, FolderMismatch
-
 FAILED: Final = 1
 WRONG_USAGE: Final = 2
 BUSY: Final = 3
 INPUT_OUTPUT: Final = 4
 INTERRUPTED: Final = 130
-
-_CODES: tuple[tuple[type[Exception], int], ...] = (
-    (ConfigError, WRONG_USAGE),
-    (FolderMismatch, WRONG_USAGE),
-    (FolderBusy, BUSY),
-    (BuildError, FAILED),
-    (ManifestError, FAILED),
-    (ShardError, FAILED),
-    (TableError, FAILED),
-    (RecordError, FAILED),
-)
 
 
 def told(error: BaseException) -> tuple[str, int] | None:
@@ -37,7 +18,7 @@ def told(error: BaseException) -> tuple[str, int] | None:
         return _system_text(error), INPUT_OUTPUT
     if isinstance(error, MemoryError):
         return "out of memory: fewer --workers or a smaller output.games_per_block may help", INPUT_OUTPUT
-    for kind, code in _CODES:
+    for kind, code in _codes():
         if isinstance(error, kind):
             return str(error), code
     return None
@@ -49,3 +30,25 @@ def _system_text(error: OSError) -> str:
         return str(error) or type(error).__name__
     name = error.filename
     return error.strerror + (f": {os.fsdecode(name)}" if isinstance(name, (str, bytes)) else "")
+
+
+def _codes() -> tuple[tuple[type[Exception], int], ...]:
+    """Return the errors of our own; what raises them is loaded when one of them may have been raised."""
+    from pipeline.build import BuildError
+    from pipeline.columns import ShardError
+    from pipeline.config import ConfigError
+    from pipeline.manifest import ManifestError
+    from pipeline.show import RecordError
+    from pipeline.stored import TableError
+    from pipeline.workfolder import FolderBusy, FolderMismatch
+
+    return (
+        (ConfigError, WRONG_USAGE),
+        (FolderMismatch, WRONG_USAGE),
+        (FolderBusy, BUSY),
+        (BuildError, FAILED),
+        (ManifestError, FAILED),
+        (ShardError, FAILED),
+        (TableError, FAILED),
+        (RecordError, FAILED),
+    )

@@ -91,9 +91,7 @@ def _facts(row: Facts) -> Facts:
 
 def lines(facts: Facts) -> list[str]:
     """Return one record, or one file that was not read, for people."""
-    member = f"/{facts['member']}" if facts["member"] is not None else ""
-    ordinal = f", game {facts['index'] + 1}" if facts.get("index") else ""
-    text = [f"{printable(facts['source'] + member)}{ordinal}: {facts['status']}"]
+    text = [f"{gamefile.record_name(facts)}: {facts['status']}"]
     if facts["reason"]:
         text.append(f"  reason      {facts['reason']}: {facts['meaning']}")
     if facts["detail"]:

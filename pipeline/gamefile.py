@@ -1,6 +1,6 @@
 """``games.parquet`` of a finished data set: opened with care, and the games in it found."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from pipeline.archives import printable
 from pipeline.columns import ShardError
 from pipeline.load import Dataset
 from pipeline.manifest import GAMES
@@ -56,3 +57,10 @@ def one_game(table: pa.Table, number: int) -> Any:
     if fault := row_fault(chosen.to_pylist()[0]):
         raise ShardError(f"{GAMES}: game {chosen.column('game')[0].as_py()}: {fault}")
     return games_of(chosen)
+
+
+def record_name(row: Mapping[str, Any]) -> str:
+    """Return how a person would name a record: source, member, and which game where it is not the first."""
+    member = f"/{row['member']}" if row["member"] is not None else ""
+    ordinal = f", game {row['index'] + 1}" if row.get("index") else ""
+    return printable(f"{row['source']}{member}") + ordinal

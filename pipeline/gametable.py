@@ -15,7 +15,7 @@ from pipeline.gamefile import batches
 from pipeline.load import Dataset
 from pipeline.manifest import SPLITS, Manifest
 from pipeline.reasons import Status
-from pipeline.table import SCHEMA
+from pipeline.table import SCHEMA, tally
 
 _NO_VALUE = ("forfeit", "void")
 _SIGNS = {"B": 1.0, "W": -1.0, "draw": 0.0}
@@ -63,9 +63,9 @@ def _check(dataset: Dataset) -> tuple[KeptGames | None, list[str]]:
     ids, pieces = [], []
     faults: list[str] = []
     for table in batches(dataset, _COLUMNS):
-        status.update(table.column("status").to_pylist())
-        reasons.update(reason for reason in table.column("reason").to_pylist() if reason is not None)
-        flags.update(flag for found in table.column("flags").to_pylist() for flag in found or ())
+        status.update(tally(table.column("status")))
+        reasons.update(tally(table.column("reason")))
+        flags.update(tally(table.column("flags")))
         for split, count in zip(table.column("split").to_pylist(), table.column("rows").to_pylist(), strict=True):
             rows[split] += count or 0
         ids.append(table.column("game").to_numpy())

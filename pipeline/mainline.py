@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.board import BLACK, EMPTY, WHITE
 from pipeline.config import Parse
 from pipeline.games import OFF_BOARD
 from pipeline.reasons import Flag, Reason
@@ -20,15 +21,14 @@ MAX_MOVES = 65_535
 
 Node = dict[str, list[bytes]]  # property name -> its values as written; never an empty list
 
-_EMPTY, _BLACK, _WHITE = 0, 1, 2
-_MOVERS = {"B": _BLACK, "W": _WHITE}
-_SETUP = {"AB": _BLACK, "AW": _WHITE, "AE": _EMPTY}  # the order in which one node's stones are set
+_MOVERS = {"B": BLACK, "W": WHITE}
+_SETUP = {"AB": BLACK, "AW": WHITE, "AE": EMPTY}  # the order in which one node's stones are set
 _PLAYED = frozenset((*_MOVERS, *_SETUP, "PL"))
 _MAX_SETUP = 1_000_000  # stones set up in one record; a small hostile file could ask for any number
 _POINT = re.compile(rb"[A-Za-z]{2}")
 _A = ord("a")
 _TT_PASS_SIDE = 19  # [tt] is a pass on boards up to this side (FF3)
-_PLAYER = {b"B": _BLACK, b"b": _BLACK, b"1": _BLACK, b"W": _WHITE, b"w": _WHITE, b"2": _WHITE}
+_PLAYER = {b"B": BLACK, b"b": BLACK, b"1": BLACK, b"W": WHITE, b"w": WHITE, b"2": WHITE}
 
 
 class Fault(Exception):

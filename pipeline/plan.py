@@ -2,7 +2,6 @@
 
 import hashlib
 import heapq
-import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from pipeline.config import Config, ConfigError, Input
 from pipeline.manifest import SPLITS
 from pipeline.report import counted, size_text, time_text, wrapped
 from pipeline.sources import InputFile, Member, Omitted, find_inputs, members, units
+from pipeline.stages import worker_count
 
 SAMPLE = 200  # files that may hold records
 _SAMPLE_BYTES = 64 * 2**20
@@ -47,14 +47,14 @@ def estimate(config: Config) -> Estimate:
     start = time.perf_counter()
     files, omitted = find_inputs(config.input)
     if tables := [file.path for file in files if file.kind == "table"]:
-        folder = os.path.dirname(tables[0])
-        raise ConfigError(f"{folder} is a finished data set: `goplanes inspect` says what it holds, `build` takes it")
+        dataset = Path(tables[0]).parent
+        raise ConfigError(f"{dataset} is a finished data set: `goplanes inspect` says what it holds, `build` takes it")
     chosen, count, size, left_out = _sample(files, config.input)
     reading = time.perf_counter() - start
     with tempfile.TemporaryDirectory(prefix="goplanes-") as folder:
         built = _build_sample(chosen, config, Path(folder))
     scale = count / len(chosen) if chosen else 1.0
-    workers = os.cpu_count() or 1 if config.run.workers is None else config.run.workers
+    workers = worker_count(config)
     seconds = reading + built.seconds.get("compile", 0.0)
     for name, spent in built.seconds.items():
         if name not in {"find", "compile"}:

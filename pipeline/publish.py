@@ -1,12 +1,12 @@
 """The last step of a build: the game table, the data card and, last of all, the manifest."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import manifest as manifests
@@ -22,6 +22,7 @@ from pipeline.read import omitted_of
 from pipeline.reasons import Status
 from pipeline.rows import BANDS, Decided
 from pipeline.sources import InputFile, Omitted
+from pipeline.table import tally
 from pipeline.workfolder import WorkFolder, input_fingerprint, input_list
 
 _BAND_NAMES = [f"{first}-{last - 1}" for first, last in pairwise(BANDS)] + [f"{BANDS[-1]}+"]
@@ -70,11 +71,8 @@ def publish(job: Job, table: pa.Table, totals: Totals) -> Manifest:
         pq.write_table(published_table(table, totals.decided.rows_of_game), temporary, compression="zstd")
     manifest = _manifest(job, table, totals)
     faults = manifests.sum_faults(manifest)
-    plies = sum(
-        plies
-        for plies, status in zip(table.column("plies").to_pylist(), table.column("status").to_pylist(), strict=True)
-        if status == Status.KEPT
-    )
+    kept = pc.equal(table.column("status"), Status.KEPT.value)
+    plies = pc.sum(table.column("plies").filter(kept)).as_py() or 0
     if plies != manifest.positions.seen:
         faults.append(f"positions seen = plies of kept games: {manifest.positions.seen} is not {plies}")
     if faults:
@@ -89,9 +87,7 @@ def _manifest(job: Job, table: pa.Table, totals: Totals) -> Manifest:
     omitted = omitted_of(job.omitted, totals.reports)
     skipped = sum(item["status"] == "skipped" for item in omitted)
     with_records = job.with_records + sum(report["with_records"] for report in totals.reports)
-    status = Counter(table.column("status").to_pylist())
-    reasons = Counter(reason for reason in table.column("reason").to_pylist() if reason is not None)
-    flags = Counter(flag for flags in table.column("flags").to_pylist() for flag in flags or ())
+    status = tally(table.column("status"))
     decided, games = totals.decided, job.folder.path / manifests.GAMES
     return Manifest.model_validate(
         {
@@ -115,8 +111,8 @@ def _manifest(job: Job, table: pa.Table, totals: Totals) -> Manifest:
             },
             "omitted": tuple(omitted),
             "records": {"seen": table.num_rows} | {item.value: status[item.value] for item in Status},
-            "reasons": dict(reasons),
-            "flags": dict(flags),
+            "reasons": dict(tally(table.column("reason"))),
+            "flags": dict(tally(table.column("flags"))),
             "positions": {
                 "seen": totals.seen,
                 "stored": decided.stored,

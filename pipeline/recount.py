@@ -20,7 +20,7 @@ from pipeline.gamefile import batches
 from pipeline.load import Dataset
 from pipeline.manifest import GAMES, SPLITS, ShardEntry
 from pipeline.reasons import Status
-from pipeline.rows import Sampled, joined, located, row_columns, settle
+from pipeline.rows import Sampled, by_game_and_ply, joined, located, row_columns, settle
 from pipeline.symmetry import INVERSE, composed
 from pipeline.table import row_fault
 from pipeline.words import Words, mix_words
@@ -37,7 +37,7 @@ class Recount:
 
     def __init__(self, dataset: Dataset, config: Config) -> None:
         positions = _positions(dataset, config)
-        positions = positions.take(np.lexsort((positions.ply, positions.game)))
+        positions = positions.take(by_game_and_ply(positions.game))
         settled = settle(positions, config)
         self._config, self._frame_cols = config, dataset.frame[1]
         self._rows = positions.take(np.flatnonzero(settled.kept))

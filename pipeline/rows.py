@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pipeline import dedup, symmetry
 from pipeline.augment import turn_moves
 from pipeline.blocks import ShardPlan, read_arrow, stored_images, write_arrow
+from pipeline.columns import spans
 from pipeline.config import Config
 
 # The plies by which the report says how much of val and test was left out: first ply of each band.
@@ -84,6 +85,14 @@ def joined(pieces: Sequence[dict[str, NDArray[Any]]]) -> Sampled:
 _DTYPES = ("u8", "u8", "u8", "u2", "i1", "u1", "u1", "u1", "u1", "i2", "i1")
 
 
+def by_game_and_ply(game: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the order of (game id, ply) of positions whose games come one after the other, plies rising."""
+    starts = np.flatnonzero(np.concatenate([[True], game[1:] != game[:-1]])[: len(game)])
+    lengths = np.diff(np.append(starts, len(game)))
+    rank = np.argsort(game[starts], kind="stable")
+    return spans(starts[rank], lengths[rank])
+
+
 @dataclass(frozen=True, slots=True)
 class Labels:
     """What the kept positions stand for, one entry each: ``move`` int16 (the most played), the counts
@@ -106,10 +115,44 @@ def aggregate(positions: Sampled, leader: NDArray[np.int64], frame_cols: int) ->
     its move, turned into the leader's orientation; where the leader is its own image under some symmetries,
     to the image of the move under each of them. Ties go to the smallest index.
     """
-    kept = np.flatnonzero(leader == np.arange(len(leader)))
+    own = np.arange(len(leader))
+    kept = np.flatnonzero(leader == own)
     row_of = np.empty(len(leader), dtype=np.int64)
     row_of[kept] = np.arange(len(kept))
+    # Most positions stand for themselves alone and have no symmetry: their one move needs no turning.
+    several = np.zeros(len(kept), dtype=np.bool_)
+    several[row_of[leader[(leader >= 0) & (leader != own)]]] = True
+    several |= positions.fixed[kept] != 1
     members = np.flatnonzero(leader >= 0)
+    members = members[several[row_of[leader[members]]]]
+    row, move, counts = _turned_moves(positions, leader, row_of, members, frame_cols)
+    lengths = np.where(several, 0, 1)
+    lengths += np.bincount(row, minlength=len(kept))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    policy_moves = np.empty(offsets[-1], dtype=np.int16)
+    policy_counts = np.ones(offsets[-1], dtype=np.uint32)
+    alone = offsets[:-1][~several]
+    policy_moves[alone] = positions.move[kept[~several]]
+    entries = spans(offsets[:-1][several], lengths[several])
+    policy_moves[entries], policy_counts[entries] = move, counts
+    outcome, row = positions.outcome[leader >= 0], row_of[leader[leader >= 0]]
+    return Labels(
+        _most_played(policy_moves, policy_counts, offsets),
+        offsets,
+        policy_moves,
+        policy_counts,
+        *(np.bincount(row[outcome == sign], minlength=len(kept)).astype(np.uint32) for sign in (1, 0, -1)),
+    )
+
+
+def _turned_moves(
+    positions: Sampled,
+    leader: NDArray[np.int64],
+    row_of: NDArray[np.int64],
+    members: NDArray[np.int64],
+    frame_cols: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int16], NDArray[np.uint32]]:
+    """Return (row, move, count), rising, of the moves of ``members`` turned into their leaders' orientation."""
     lead = leader[members]
     row = row_of[lead]
     # From the occurrence's orientation to the canonical one, and from there to the leader's.
@@ -118,27 +161,17 @@ def aggregate(positions: Sampled, leader: NDArray[np.int64], frame_cols: int) ->
     rows, cols = positions.rows[members], positions.cols[members]
     move = turn_moves(positions.move[members], rows, cols, frame_cols, turn)
     fixed = positions.fixed[lead]
-    entries = [(row, move)]
-    for turn_number in range(1, symmetry.SYMMETRIES):
-        own = np.flatnonzero(fixed >> turn_number & 1)
+    words = [row << 16 | move]
+    for image in range(1, symmetry.SYMMETRIES):
+        own = np.flatnonzero(fixed >> image & 1)
         if len(own):
-            turns = np.full(len(own), turn_number, dtype=np.uint8)
-            entries.append((row[own], turn_moves(move[own], rows[own], cols[own], frame_cols, turns)))
-    words = np.concatenate([entry_row << 16 | entry_move for entry_row, entry_move in entries])
-    words, counts = np.unique(words, return_counts=True)
-    offsets = np.searchsorted(words >> 16, np.arange(len(kept) + 1))
-    policy_moves = (words & 0xFFFF).astype(np.int16)
-    outcome = positions.outcome[members]
-    return Labels(
-        _most_played(policy_moves, counts, offsets),
-        offsets,
-        policy_moves,
-        counts.astype(np.uint32),
-        *(np.bincount(row[outcome == sign], minlength=len(kept)).astype(np.uint32) for sign in (1, 0, -1)),
-    )
+            turns = np.full(len(own), image, dtype=np.uint8)
+            words.append(row[own] << 16 | turn_moves(move[own], rows[own], cols[own], frame_cols, turns))
+    entries, counts = np.unique(np.concatenate(words), return_counts=True)
+    return entries >> 16, (entries & 0xFFFF).astype(np.int16), counts.astype(np.uint32)
 
 
-def _most_played(moves: NDArray[np.int16], counts: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int16]:
+def _most_played(moves: NDArray[np.int16], counts: NDArray[np.uint32], offsets: NDArray[np.int64]) -> NDArray[np.int16]:
     """Return the move with the largest count of each row; moves of a row rise, so ties go to the smallest."""
     if len(offsets) == 1:
         return np.zeros(0, dtype=np.int16)
@@ -182,7 +215,7 @@ def decide_positions(games: Sequence[str], keys: Sequence[str], rows: Sequence[s
     blocks = [located(read_arrow(game), read_arrow(key)) for game, key in zip(games, keys, strict=True)]
     lengths = [len(block["key"]) for block in blocks]
     in_blocks = joined(blocks)
-    order = np.lexsort((in_blocks.ply, in_blocks.game))
+    order = by_game_and_ply(in_blocks.game)
     positions = in_blocks.take(order)
     settled = settle(positions, config)
     fate, kept, images = settled.fate, settled.kept, settled.images

@@ -103,7 +103,7 @@ def show_row(dataset: Dataset, split: str, index: int, planes: Sequence[str]) ->
         **_board_facts(position),
     }
     text = [
-        f"row {index:,} of {split}: position after {ply} moves of {_name(record)}",
+        f"row {index:,} of {split}: position after {ply} moves of {gamefile.record_name(record)}",
         *_drawn(position),
         f"next move    {label}",
         *(f"{name:<13}{'unknown' if facts[name] is None else format(facts[name], 'g')}" for name in numeric),
@@ -209,13 +209,6 @@ def _drawn(position: Position) -> list[str]:
         marks.append(f"k is the ko point {facts['ko']}")
     side = _SIDES[position.to_play]
     return ["", *board_lines(position), "", f"X Black, O White; {', '.join(marks)}", f"to play      {side}"]
-
-
-def _name(record: Facts) -> str:
-    """Return how a person would name a record of the game table."""
-    member = f"/{record['member']}" if record["member"] is not None else ""
-    ordinal = f", game {record['index'] + 1}" if record["index"] else ""
-    return printable(f"{record['source']}{member}") + ordinal
 
 
 def _with_planes(

@@ -142,6 +142,11 @@ class Stages:
         return sorted(shards, key=lambda shard: (PARTS.index(shard["split"]), shard["path"]))
 
 
+def worker_count(config: Config) -> int:
+    """Return how many worker processes a build has: ``run.workers``, or one a core."""
+    return (os.cpu_count() or 1) if config.run.workers is None else config.run.workers
+
+
 def memory_limit(config: Config) -> int:
     """Return the bytes a build may use: ``run.memory``, or half of the machine's."""
     if config.run.memory is not None:

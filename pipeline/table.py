@@ -4,11 +4,13 @@ A data set can be rebuilt from this table alone: it keeps the size, setup, moves
 every record that could be parsed, whatever became of it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.board import BLACK, EMPTY, MAX_SIDE, WHITE
 from pipeline.games import OFF_BOARD, Games
@@ -53,10 +55,8 @@ SCHEMA = pa.schema(
     ]
 )
 
-# Decided once all records are known; the read stage leaves them null.
-DECIDED_LATER = ("game", "duplicate_of", "split", "rows")
-# What the read stage adds for these decisions, not part of the published table: keys of the whole game (and the
-# symmetry that leads to its canonical image), of its first moves, and of the positions at the marks it reaches.
+# What the read stage adds for the decisions about games, not part of the published table: keys of the whole game
+# (and the symmetry that leads to its canonical image), of its first moves, and of the positions at its marks.
 KEYS = pa.schema(
     [
         ("game_key", pa.uint64()),
@@ -74,6 +74,12 @@ PART_SCHEMA = pa.schema([*SCHEMA, *KEYS])
 def table_of(rows: Sequence[dict[str, Any]]) -> pa.Table:
     """Return a part of the game table; columns that a row leaves out are null."""
     return pa.Table.from_pylist(list(rows), schema=PART_SCHEMA)
+
+
+def tally(column: pa.ChunkedArray) -> Counter[str]:
+    """Return how often each text of a column, or of its lists, occurs; nulls are left out."""
+    texts = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+    return Counter({item["values"]: item["counts"] for item in pc.value_counts(texts.drop_null()).to_pylist()})
 
 
 def _values(table: pa.Table, name: str) -> Any:

@@ -110,8 +110,7 @@ class WorkFolder:
         listed = input_list(inputs)
         state = self._state()
         if state is None:
-            wanted = {"config": config, "fingerprint": fingerprint, "inputs": listed}
-            write_whole(self.private / _STATE, json.dumps(wanted, indent=1).encode())
+            self._write_state(config, fingerprint, listed)
             return
         if state["fingerprint"] != fingerprint:
             changes = ", ".join(_differences(state["config"], config)) or "the version of goplanes"
@@ -125,6 +124,14 @@ class WorkFolder:
                 f"  its fingerprint   {input_fingerprint(state['inputs'])}\n"
                 f"  this fingerprint  {input_fingerprint(listed)}\n{_WAY_OUT}"
             )
+        if state.get("software") != manifests.SOFTWARE:
+            # Another version may cut its tasks in another way: of its files of work none goes with ours.
+            self.clear_work()
+            self._write_state(config, fingerprint, listed)
+
+    def _write_state(self, config: dict[str, Any], fingerprint: str, listed: list[dict[str, Any]]) -> None:
+        state = {"software": manifests.SOFTWARE, "config": config, "fingerprint": fingerprint, "inputs": listed}
+        write_whole(self.private / _STATE, json.dumps(state, indent=1).encode())
 
     def _state(self) -> dict[str, Any] | None:
         try:
@@ -141,7 +148,12 @@ class WorkFolder:
             return None
         manifest = manifests.read_manifest(self.path)
         inputs = [item.model_dump() for item in manifest.inputs]
-        return {"config": manifest.config, "fingerprint": manifest.fingerprints.config, "inputs": inputs}
+        return {
+            "software": manifest.software,
+            "config": manifest.config,
+            "fingerprint": manifest.fingerprints.config,
+            "inputs": inputs,
+        }
 
 
 _WAY_OUT = "Use --overwrite to replace it, or another --output folder."

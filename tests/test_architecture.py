@@ -1,6 +1,7 @@
 """The house keeps its shape: imports point up one list, and every module has its place in it."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ _LIST = """
     streams tars zips archives sources mainline parse filters table stored read
     planes.group planes.stones planes.constants planes.liberties planes.ko encode augment position
     columns parquet_format shard_parquet shard_hdf5 shard manifest load
-    dedup near blocks decide executors workfolder progress warm card publish stages rebuild build
+    dedup near blocks rows decide executors workfolder progress warm card publish stages rebuild build
     report summary gamefile gametable rowcheck recount verify show explain plan stats statlines arguments exits cli
     __main__
 """
@@ -46,6 +47,13 @@ def imports(name: str) -> set[str]:
 
 def test_every_module_has_its_place() -> None:
     assert modules() == sorted(ORDER)
+
+
+def test_the_map_shows_the_same_list() -> None:
+    text = (PACKAGE.parent / "ARCHITECTURE.md").read_text("utf-8")
+    cells = re.findall(r"^\| [a-z ]+ \| (`[^|]*`) \|", text, re.MULTILINE)
+    named = [name.strip("/") for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+    assert named == list(dict.fromkeys(name.split(".")[0] for name in ORDER if name != "__main__"))
 
 
 @pytest.mark.parametrize("name", ORDER)

@@ -110,7 +110,7 @@ def test_the_json_of_a_build_is_all_there_is_on_standard_output(tmp_path: Path) 
         (["build", "no.zip"], "no such input: no.zip"),
         (["build", ADA, "--scheme", "agz71"], "did you mean 'agz17'"),
         (["build", ADA, "--set", "split.vall=0.1"], "did you mean 'val'"),
-        (["build", ADA, "--set", "dedup.positions=aggregate"], "does not exist yet"),
+        (["build", ADA, "--set", "encode.planes=['own_0']"], "do not exist yet"),
         (["build", ADA, "--executor", "dask"], "'local'"),
         (["build", ADA, "--workers", "-1"], "-1"),
         (["schemes", "sevenplane"], "did you mean 'seven_plane'"),
@@ -291,6 +291,7 @@ def test_explain_chooses_a_game(dataset: Path) -> None:
     result = run("explain", dataset, "--game", "loose/broken-cut.sgf")
     assert "bad-syntax" in result.stdout
     assert run("explain", dataset, "--game", "nobody.sgf").exit_code == 1
+    assert run("explain", dataset, "--game", "nobody.sgf", "--json").exit_code == 1
     assert run("explain", dataset, "--set", "split.val=0.1").exit_code == 2
     assert "illegal-tail" in run("explain", EXAMPLES / "loose" / "broken-illegal-move.sgf", "--set",
                                  "rules.illegal=keep-prefix").stdout  # fmt: skip

@@ -3,7 +3,7 @@
 import re
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ from click.testing import CliRunner
 from example_builds import EXAMPLES
 
 from pipeline import manifest as manifests
-from pipeline.build import Built, build
+from pipeline.build import BuildError, Built, build
 from pipeline.cli import cli
 from pipeline.columns import ShardError
 from pipeline.config import Config, ConfigError, Input, make_config
+from pipeline.executors import WorkerDied, Workers
 from pipeline.files import sha256_of_file
 from pipeline.manifest import ManifestError, read_manifest, write_manifest
 from pipeline.plan import estimate
@@ -82,7 +83,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         "broken.sgf": "(;GM[1]SZ[9];B[ee];W[e",
         "chess.sgf": "(;GM[3];B[ee])",
         "no-game.sgf": "nothing",
-        "two.sgf": f"{head};B[ba])(;SZ[9]KM[0];B[ab];W[])",
+        "two.sgf": f"{head};B[ba])(;KM[0];B[ab];W[];B[cd])",
         "odd.sgf": "(;GM[go]SZ[5:9]PB[甲]PL[W];B[aa];B[bb])",
         ".hidden.sgf": "x",
         "notes.txt": "x",
@@ -147,6 +148,21 @@ def test_worker_processes_and_a_finished_folder(dataset: Path, tmp_path: Path) -
     build(asked)
     assert published(tmp_path / "again") == published(dataset)
     assert build(asked).seconds == {}  # nothing to do
+
+
+def test_no_record_is_lost_to_a_worker_that_dies(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(self: Workers, function: Any, tasks: Any, at_once: Any = None) -> Iterator[tuple[int, Any]]:
+        return ((number, WorkerDied("killed")) for number in range(len(tasks)))
+
+    monkeypatch.setattr(Workers, "run", run)
+    with pytest.raises(BuildError, match="killed"):
+        make([dataset], tmp_path / "again")
+    assert not (tmp_path / "again" / "dataset.json").exists()
+    monkeypatch.undo()
+    make([dataset], tmp_path / "again")
+    assert published(tmp_path / "again") == published(dataset)
 
 
 def test_a_data_set_without_a_record(tmp_path: Path) -> None:

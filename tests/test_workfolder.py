@@ -121,6 +121,37 @@ def test_the_state_holds_no_paths(folder: WorkFolder) -> None:
     assert json.loads(state.read_text())["inputs"] == [{"source": "a", "bytes": 1, "sha256": "0" * 64}]
 
 
+def test_an_erase_that_is_cut_short_leaves_no_work_to_take_over(
+    folder: WorkFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim(folder, Config(), file("a"))
+    (folder.stage("read") / "part-000000.json").write_text("{}")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            folder.erase()
+    refusal(folder, make_config({"split": {"val": 0.25}}, "x"), file("a"))
+
+
+def test_the_work_of_another_version_is_done_again(folder: WorkFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = folder.stage("read") / "part-000000.json"
+    claim(folder, Config(), file("a"))
+    part.write_text("{}")
+    claim(folder, Config(), file("a"))
+    assert part.exists()
+    monkeypatch.setattr("pipeline.manifest.SOFTWARE", "goplanes 9.9.9")
+    claim(folder, Config(), file("a"))
+    assert not part.exists()
+    part.parent.mkdir(parents=True)
+    part.write_text("{}")
+    claim(folder, Config(), file("a"))
+    assert part.exists()
+
+
 HOLDER = """
 import sys, time
 from pipeline.workfolder import WorkFolder

@@ -305,11 +305,13 @@ def compare_positions(folder: Path, history: int, report: Report) -> None:
         report.differ("rows", f"{name} should not be there")
     if (merged, overlap) != (manifest["positions"]["merged"], manifest["positions"]["overlap"]):
         report.differ("sums", f"merged {merged}, overlap {overlap}, not {manifest['positions']}")
-    turned = sum(1 for parts in groups.values() for members in parts.values() if len(set(members[0].seen)) < 4)
-    print(
-        f"    {len(groups):,} positions in {len(rows):,} games, {merged:,} merged, {overlap:,} overlap, {turned:,} of"
+    symmetric = sum(
+        len(set(parts[part][0].seen)) < len(parts[part][0].seen) for parts in groups.values() for part in parts
     )
-    print("    them their own image under two symmetries or more")
+    print(
+        f"    {len(rows):,} games, {len(groups):,} positions, {symmetric:,} of them their own image under a symmetry;"
+    )
+    print(f"    {merged:,} merged, {overlap:,} overlap")
 
 
 def records(path: Path) -> Iterator[bytes]:
