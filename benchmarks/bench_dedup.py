@@ -84,13 +84,14 @@ def run(positions: int, length: int, folder: Path) -> None:
         path = folder / f"games-{start:08d}.arrow"
         write_arrow(path, games.slice(start, GAMES_PER_BLOCK).sort_by("game"))
         paths.append(str(path))
-    keys = [path.replace("games-", "keys-") for path in paths]
+    keys = [str(folder / f"keys-{number}.arrow") for number in range(len(paths))]
+    rows = [str(folder / f"rows-{number}.arrow") for number in range(len(paths))]
     index_block(IndexTask(paths[0], keys[0], config))  # compiled, and the first file is in the cache
     begun = time.process_time()
     for path, key in zip(paths, keys, strict=True):
         index_block(IndexTask(path, key, config))
     indexed = time.process_time()
-    decided = decide_positions(paths, keys, [path.replace("games-", "rows-") for path in paths], config)
+    decided = decide_positions(paths, keys, rows, config)
     done = time.process_time()
     count = games.num_rows * length
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

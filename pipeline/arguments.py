@@ -1,5 +1,6 @@
 """What is typed after a command, as a configuration: presets, files, inputs and single keys."""
 
+import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -96,7 +97,20 @@ def _is_config(word: str) -> bool:
 
 def _require_inputs(paths: Sequence[str]) -> None:
     if not paths:
-        raise ConfigError("no input: name a folder, an archive or .sgf files, e.g. goplanes build games.zip")
+        raise ConfigError(
+            "no input: name a folder, an archive or .sgf files, e.g. goplanes build games.zip, or set input.paths"
+        )
     for path in paths:
         if not os.path.lexists(path):
-            raise ConfigError(f"no such input: {path}")
+            raise ConfigError(f"no such input: {path}{_meant(path)}")
+
+
+def _meant(path: str) -> str:
+    """Return a hint for a missing path that looks like a preset or a configuration; nothing for others."""
+    name = Path(path)
+    looks_like_toml = bool(difflib.get_close_matches(name.suffix.lower(), [".toml"], 1))
+    if name.suffix and not looks_like_toml:
+        return ""
+    if near := difflib.get_close_matches(name.stem, preset_names(), 1):
+        return f" (did you mean the preset {near[0]!r}?)"
+    return " (the name of a configuration ends in .toml)" if looks_like_toml else ""

@@ -166,7 +166,12 @@ def predict_with_symmetry(
 
     ``model`` takes planes [N, P, H, W] and returns policy and value; each image's policy is turned back
     before averaging. ``planes`` may be one position [P, H, W]; then the results have no first axis.
+    Raises ValueError for planes of another shape, and for a policy that does not fit them.
     """
+    if planes.ndim not in {3, 4}:
+        raise ValueError(
+            f"planes must be [P, H, W] or [N, P, H, W], not {list(planes.shape)} (np.unpackbits unpacks packed ones)"
+        )
     single = planes.ndim == 3
     batch = planes[np.newaxis] if single else planes
     rows, cols = batch.shape[-2:]
@@ -174,7 +179,11 @@ def predict_with_symmetry(
     policies, values = [], []
     for turn in range(turns):
         policy, value = model(turn_dense(batch, turn))
-        policies.append(turn_policy(np.asarray(policy), symmetry.INVERSE[turn], rows, cols))
+        policy = np.asarray(policy)
+        if policy.shape != (len(batch), rows * cols + 1):
+            expected = f"[{len(batch)}, {rows * cols + 1}] for {len(batch)} boards of {rows}x{cols}"
+            raise ValueError(f"the model's policy is {list(policy.shape)}, not {expected} (are the planes packed?)")
+        policies.append(turn_policy(policy, symmetry.INVERSE[turn], rows, cols))
         values.append(np.asarray(value))
     policy, value = np.mean(policies, axis=0), np.mean(values, axis=0)
     return (policy[0], value[0]) if single else (policy, value)

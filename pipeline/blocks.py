@@ -23,7 +23,7 @@ from pipeline.dedup import PARTS, sample_positions
 from pipeline.encode import Scheme, encode, find_scheme
 from pipeline.files import sha256_of_file, whole_file, write_whole
 from pipeline.games import Games
-from pipeline.replay import replay
+from pipeline.replay import Replayed, replay
 from pipeline.shard import write
 from pipeline.table import games_of
 from pipeline.words import chain_words, seed_word
@@ -69,21 +69,25 @@ def history_of(config: Config, scheme: Scheme) -> int:
 def index_block(task: IndexTask) -> dict[str, int]:
     """Write the sampled positions of a block; return how many were seen and sampled out."""
     table = read_arrow(task.games)
-    sampled = sampled_positions(table, task.config)
+    sampled = sampled_positions(table, *replay_block(table, task.config), task.config)
     write_arrow(task.keys, sampled)
     seen = int(table.column("plies").to_numpy().sum(dtype=np.int64))
     return {"seen": seen, "sampled_out": seen - sampled.num_rows}
 
 
-def sampled_positions(table: pa.Table, config: Config) -> pa.Table:
-    """Return the positions of games that the sample takes, game after game.
+def replay_block(table: pa.Table, config: Config) -> tuple[Games, Replayed]:
+    """Return the games of a table and what their replay gives, keys as wide as ``dedup.reach`` asks for."""
+    games = games_of(table)
+    return games, replay(games, history_of(config, find_scheme(config.encode.scheme)))
+
+
+def sampled_positions(table: pa.Table, games: Games, replayed: Replayed, config: Config) -> pa.Table:
+    """Return the positions of games that the sample takes, game after game; the games as ``replay_block`` gives them.
 
     Columns: ``game`` (row in the table), ``ply``, ``turn`` (the canonical symmetry), ``fixed`` (the
     symmetries that leave it as it is), ``key``, ``key_hi``, ``move`` (frame index) and ``outcome`` (1 won,
     0 drawn, -1 lost for the side to move, else UNKNOWN).
     """
-    games = games_of(table)
-    replayed = replay(games, history_of(config, find_scheme(config.encode.scheme)))
     plies = table.column("plies").to_numpy().astype(np.int64)
     rows = np.repeat(np.arange(games.number), plies)
     ply = np.arange(len(rows)) - np.repeat(np.cumsum(plies) - plies, plies)
@@ -269,10 +273,10 @@ def stored_images(
     if config.augment.mode == "all":
         alike = fixed if config.dedup.positions != "off" else np.ones_like(fixed)
         kinds, kind = np.unique(alike.astype(np.int64) * 2 + square, return_inverse=True)
-        images = [np.array(symmetry.distinct_images(int(code) >> 1, 1, 2 - int(code) % 2)) for code in kinds]
-        count = np.array([len(image) for image in images], dtype=np.int64)[kind]
-        numbers = np.repeat(numbers, count)
-        turns = np.concatenate([turns[:0], *(images[number] for number in kind)])
+        stored = np.zeros((len(kinds), symmetry.SYMMETRIES), dtype=np.bool_)
+        for number, code in enumerate(kinds.tolist()):
+            stored[number, symmetry.distinct_images(code >> 1, 1, 2 - code % 2)] = True
+        numbers, turns = np.nonzero(stored[kind])
     elif config.augment.mode == "random":
         words = chain_words(seed_word("random symmetry", config.augment.seed), game, ply)
         turns = (words % np.where(square, symmetry.SYMMETRIES, 4).astype(np.uint64)).astype(np.int64)

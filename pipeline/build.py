@@ -1,7 +1,7 @@
 """One call from records to a data set: check the configuration, find the inputs, take the folder, run the stages."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipeline import manifest as manifests
@@ -19,18 +19,20 @@ from pipeline.rules import resolve
 from pipeline.shard import require_codec
 from pipeline.sources import find_inputs
 from pipeline.stages import Stages, worker_count
-from pipeline.workfolder import FolderMismatch, WorkFolder
+from pipeline.workfolder import WorkFolder
 
 __all__ = ["BuildError", "Built", "build", "check_config", "config_fingerprint", "output_path"]
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A finished build: where it is, what it holds, the seconds of each stage (none: nothing was to do)."""
+    """A finished build: where it is, what it holds, the seconds of each stage (none: nothing was to do), and how many
+    records, positions and rows this run took through "read", "index" and "encode"."""
 
     path: Path
     manifest: Manifest
     seconds: dict[str, float]
+    done: dict[str, int] = field(default_factory=dict)
 
     @property
     def rejected_share(self) -> float:
@@ -45,6 +47,8 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
     something else, FolderBusy where another build holds it, BuildError and OSError; and where a data set
     is built again ManifestError, ShardError and TableError if it is damaged.
     """
+    if not isinstance(config, Config):
+        raise TypeError(f"build takes a Config (see pipeline.config.make_config), not a {type(config).__name__}")
     progress = progress or Progress(quiet=True)
     scheme, layout = check_config(config)
     if not config.input.paths:
@@ -53,8 +57,7 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
     with progress.stage("find", 0, "files"):
         files, omitted = find_inputs(config.input, str(folder.path))
     origin = origin_of(config, files, omitted, folder.path)
-    if folder.is_foreign():
-        raise FolderMismatch(f"{folder.path} holds files that are no data set: choose another --output folder")
+    folder.require_place()
     with folder.locked():
         if overwrite:
             folder.erase()
@@ -67,7 +70,8 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
             job = Job(config, fingerprint, scheme, layout, folder, files, omitted)
             if origin is not None:
                 job = replace(job, omitted=origin.omitted, with_records=origin.with_records)
-            return Built(folder.path, Stages(job, workers, progress).run(), progress.seconds)
+            stages = Stages(job, workers, progress)
+            return Built(folder.path, stages.run(), progress.seconds, stages.done)
 
 
 def check_config(config: Config) -> tuple[Scheme, Layout]:

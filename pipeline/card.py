@@ -2,26 +2,45 @@
 
 from pipeline.manifest import Manifest
 
-_COLUMNS = """\
-| column | meaning |
-|---|---|
-| planes | feature planes, {planes} x {form} |
-| move | the move played: row * {cols} + column, {area} is a pass |
-| value | the result from the side to move: 1 won, -1 lost, 0 drawn, {unknown} unknown |
-| weight | how many equal positions the row stands for |
-| score | points for the side to move, where the record states them |
-| to_play | 1 Black, 2 White |
-| komi | as recorded, {unknown} unknown |
-| rows, cols | the board, in the top-left corner of the frame |
-| symmetry | the image stored: bit 0 flips rows, bit 1 flips columns, bit 2 transposes, in this order |
-| game, ply, key | the game (see games.parquet), moves before the position, the position's key |
-"""
+
+def _meanings(manifest: Manifest) -> dict[str, str]:
+    """Return what each column of this data set means; those that no data set of its kind has are there too."""
+    layout, (rows, cols) = manifest.layout, manifest.frame
+    form = f"{layout.plane_bytes} bytes a row, packed, most significant bit first"
+    if not layout.packed:
+        form = f"{rows} x {cols} bytes a row, 0 or 1 each"
+    unknown = "null" if layout.format == "parquet" else "NaN"
+    label, value = ("most often", "mean result") if layout.aggregate else ("", "result")
+    return {
+        "planes": f"feature planes, {len(layout.planes)} x {form}",
+        "globals": f"numbers of the whole position: {', '.join(layout.globals)}",
+        "move": f"the move played {label}".strip() + f": row * {cols} + column, {layout.area} is a pass",
+        "policy_moves": "all moves played there, in rising order",
+        "policy_counts": "how often each of them was played",
+        "policy_offsets": "row i has the entries offsets[i] to offsets[i + 1] of both",
+        "value": f"the {value} from the side to move: 1 won, -1 lost, 0 drawn, {unknown} unknown",
+        "wins": "known results that the side to move won",
+        "draws": "known results that were draws",
+        "losses": "known results that the side to move lost",
+        "weight": "how many equal positions the row stands for",
+        "score": f"points for the side to move, where the record states them, else {unknown}",
+        "to_play": "1 Black, 2 White",
+        "komi": f"as recorded, {unknown} unknown",
+        "rows": "of the board, which lies in the top-left corner of the frame",
+        "cols": "of the board",
+        "symmetry": "the image stored: bit 0 flips rows, bit 1 flips columns, bit 2 transposes, in this order",
+        "game": "id of the game (see games.parquet)",
+        "ply": "moves before the position",
+        "key": "the position's key, the same under all symmetries",
+        "key_hi": "the upper 64 bits of the key",
+    }
 
 
 def data_card(manifest: Manifest) -> str:
     """Return the Markdown text of a data set's card."""
     scheme, rows, records = manifest.scheme, manifest.rows, manifest.records
-    layout = manifest.layout
+    layout, meanings = manifest.layout, _meanings(manifest)
+    in_lists = ("policy_offsets",) if layout.format == "parquet" else ()  # lists know where they end
     counts = ", ".join(f"{count:,} {name}" for name, count in records.model_dump().items() if name != "seen")
     lines = [
         f"# Go positions, scheme {scheme.name}",
@@ -33,15 +52,10 @@ def data_card(manifest: Manifest) -> str:
         "",
         "## Columns",
         "",
-        _COLUMNS.format(
-            planes=len(scheme.planes),
-            form=f"{layout.plane_bytes} bytes a row, packed, most significant bit first"
-            if layout.packed
-            else f"{manifest.frame[0]} x {manifest.frame[1]} bytes a row, 0 or 1 each",
-            unknown="null" if layout.format == "parquet" else "NaN",
-            cols=manifest.frame[1],
-            area=layout.area,
-        ),
+        "| column | meaning |",
+        "|---|---|",
+        *(f"| {name} | {meanings[name]} |" for name in layout.names if name not in in_lists),
+        "",
         "## Planes",
         "",
         *(f"{number}. {name}" for number, name in enumerate(scheme.planes)),

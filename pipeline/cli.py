@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from pipeline import __version__
-from pipeline.exits import FAILED, INTERRUPTED, told
+from pipeline.exits import FAILED, INTERRUPTED, WRONG_USAGE, told
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -116,8 +117,8 @@ def _build_options(function: Function) -> Function:
 
 @cli.command()
 @_build_options
-@click.option("--overwrite", is_flag=True, help="Replace the data set that is in the folder.")
-@click.option("--yes", is_flag=True, help="Do not ask before replacing.")
+@click.option("--overwrite", is_flag=True, help="Replace the data set in the folder; asks first at a terminal only.")
+@click.option("--yes", is_flag=True, help="Do not ask before replacing, at a terminal either.")
 @_json_option
 def build(overwrite: bool, yes: bool, as_json: bool, **arguments: Any) -> None:
     """Build a data set, or go on with one that was interrupted.
@@ -151,8 +152,9 @@ def plan(as_json: bool, **arguments: Any) -> None:
     """
     from pipeline import plan as plans
     from pipeline.arguments import Arguments, config_of
+    from pipeline.progress import Progress
 
-    estimate = plans.estimate(config_of(Arguments(**arguments)))
+    estimate = plans.estimate(config_of(Arguments(**arguments)), Progress())
     _say(as_json, plans.facts(estimate), plans.lines(estimate))
 
 
@@ -164,6 +166,7 @@ def inspect(dataset: str, as_json: bool) -> None:
     from pipeline import summary
     from pipeline.load import open_dataset
 
+    _require_path(dataset)
     opened = open_dataset(dataset)
     _say(as_json, summary.dataset_facts(opened), summary.dataset_lines(opened))
 
@@ -187,20 +190,27 @@ def show(
     from pipeline import show as shows
     from pipeline.arguments import config_without_inputs
     from pipeline.load import open_dataset
+    from pipeline.progress import Progress
+    from pipeline.warm import warm_up
 
+    _require_path(what)
     chosen = [name.strip() for name in planes.split(",") if name.strip()]
     if os.path.isdir(what):
+        _refuse_given(("ply", "game", "scheme"), f"is for record files, and {what} is a folder")
         if row is None:
             raise click.UsageError(f"which row of {what}? `goplanes show {what} 0` draws the first")
         dataset = open_dataset(what)
         if row >= dataset.rows(split):
             raise click.UsageError(f"no row {row} in {split}, which has {dataset.rows(split):,} rows, from 0")
+        warm_up(Progress())
         facts, text = shows.show_row(dataset, split, row, chosen)
     else:
         if row is not None:
             raise click.UsageError(f"{what} is no data set; a move of a record is chosen with --ply {row}")
-        _require_file(what)
-        facts, text = shows.show_record(what, game, ply, chosen, config_without_inputs(None, (), scheme))
+        _refuse_given(("split",), f"is for data sets, and {what} is none")
+        config = config_without_inputs(None, (), scheme)
+        warm_up(Progress())
+        facts, text = shows.show_record(what, game, ply, chosen, config)
     _say(as_json, facts, text)
 
 
@@ -218,18 +228,24 @@ def explain(
     from pipeline import explain as explains
     from pipeline.arguments import config_without_inputs
     from pipeline.load import open_dataset
+    from pipeline.progress import Progress
+    from pipeline.warm import warm_up
 
-    _require_file(what)
+    _require_path(what)
     wanted = explains.Wanted(game, status)
     if os.path.exists(os.path.join(what, "dataset.json")):
         if source or assignments:
             raise click.UsageError("--config and --set are for files: a data set was built with its own configuration")
         found = explains.of_dataset(open_dataset(what), wanted)
     else:
-        found = explains.of_records(what, config_without_inputs(source, assignments), wanted)
+        config = config_without_inputs(source, assignments)
+        warm_up(Progress())
+        found = explains.of_records(what, config, wanted)
     first = next(found, None)
     if first is None:
-        raise Failure(f"{what}: no such record", FAILED)
+        asked = "record" if game is None else f"record {game!r}"
+        of_status = "" if status is None else f" that is {status}"
+        raise Failure(f"{what}: no {asked}{of_status}", FAILED if game is None else WRONG_USAGE)
     if as_json:
         _say(True, [first, *found], ())
     else:
@@ -243,8 +259,10 @@ def explain(
 def verify(dataset: str, sample: int, as_json: bool) -> None:
     """Check a data set: sums, checksums, every row against its game, and a sample encoded again."""
     from pipeline import verify as verifies
+    from pipeline.progress import Progress
 
-    checks = verifies.verify(dataset, sample)
+    _require_path(dataset)
+    checks = verifies.verify(dataset, sample, Progress())
     _say(as_json, verifies.facts(dataset, checks), verifies.lines(dataset, checks))
     if any(check.faults for check in checks):
         raise click.exceptions.Exit(FAILED)
@@ -259,6 +277,7 @@ def stats(dataset: str, as_json: bool) -> None:
     from pipeline import stats as statistics
     from pipeline.load import open_dataset
 
+    _require_path(dataset)
     found = statistics.facts(open_dataset(dataset))
     _say(as_json, found, statlines.lines(found))
 
@@ -287,14 +306,21 @@ def schemes(name: str | None, as_json: bool) -> None:
 def init(as_json: bool) -> None:
     """Print a configuration with every key, its default and one line on it."""
     from pipeline import summary
-    from pipeline.config import Config
 
-    _say(as_json, Config().model_dump(mode="json"), summary.template().splitlines())
+    _say(as_json, summary.template_facts(), summary.template().splitlines())
 
 
-def _require_file(path: str) -> None:
+def _require_path(path: str) -> None:
     if not os.path.lexists(path):
-        raise click.UsageError(f"no such file: {path}")
+        raise click.UsageError(f"no such file or folder: {path}")
+
+
+def _refuse_given(names: Iterable[str], why: str) -> None:
+    """Refuse options of this command that would do nothing."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} {why}")
 
 
 def main() -> NoReturn:

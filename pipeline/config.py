@@ -54,7 +54,7 @@ def _board_size(value: object) -> tuple[int, int]:
     """Read a board size: ``19``, ``"9x13"`` or ``[9, 13]`` (rows x columns)."""
     if isinstance(value, int) and not isinstance(value, bool):
         rows = cols = value
-    elif isinstance(value, str) and value.lower().count("x") == 1 and value.lower().replace("x", "").isdecimal():
+    elif isinstance(value, str) and re.fullmatch("[0-9]{1,4}x[0-9]{1,4}", value.lower()):
         rows, cols = (int(side) for side in value.lower().split("x"))
     elif isinstance(value, (list, tuple)) and len(value) == 2 and all(type(side) is int for side in value):
         rows, cols = value
@@ -66,15 +66,28 @@ def _board_size(value: object) -> tuple[int, int]:
 
 
 def _board_sizes(value: object) -> object:
-    """Read a list of board sizes, or "any"."""
+    """Read a list of board sizes, one of them, or "any"."""
     if value == "any":
         return value
+    if isinstance(value, (int, str)):
+        return (_board_size(value),)
     if not isinstance(value, (list, tuple)) or not value:
         raise ValueError('write a list of board sizes, [19] or [9, "9x13"], or "any"')
     return tuple(map(_board_size, value))
 
 
 Sizes = Annotated[tuple[tuple[int, int], ...] | Literal["any"], BeforeValidator(_board_sizes)]
+
+
+def _two(example: str) -> BeforeValidator:
+    """Return a check that a value is a list of two, which quotes an example."""
+
+    def check(value: object) -> object:
+        if not isinstance(value, (list, tuple)) or len(value) != 2:
+            raise ValueError(f"write the first and the last in brackets, e.g. {example}")
+        return value
+
+    return BeforeValidator(check)
 
 
 def _in_order(span: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -98,11 +111,12 @@ def _date(value: str) -> str:
     return value
 
 
-Span = Annotated[tuple[int, int], AfterValidator(_in_order)]
-KomiSpan = Annotated[tuple[float, float], AfterValidator(_in_order)]
+Span = Annotated[tuple[int, int], AfterValidator(_in_order), _two("[0, 9]")]
+KomiSpan = Annotated[tuple[float, float], AfterValidator(_in_order), _two("[6.5, 7.5]")]
 Dates = Annotated[
     tuple[Annotated[str, AfterValidator(_date)], Annotated[str, AfterValidator(_date)]],
     AfterValidator(_dates_in_order),
+    _two('["2010-01-01", "2019-12-31"]'),
 ]
 
 
@@ -136,7 +150,9 @@ class Parse(_Table):
     setup_after_root: Literal["apply", "cut", "reject"] = Field("apply", description="setup stones in mid-game")
     two_moves: Literal["reject", "split"] = Field("reject", description="two moves in one node")
     after_two_passes: Literal["keep", "stop"] = Field("keep", description="moves after two passes in a row")
-    handicap_moves: Literal["auto", "literal"] = Field("auto", description="handicap stones written as moves")
+    handicap_moves: Literal["auto", "literal"] = Field(
+        "auto", description="handicap stones written as moves: folded for listed servers (none yet)"
+    )
 
 
 class RuleTable(_Table):
@@ -195,13 +211,16 @@ class Dedup(_Table):
     """What counts as the same game and the same position."""
 
     games: bool = Field(True, description="keep one of games that are equal up to the symmetries")
-    positions: Literal["aggregate", "first", "off"] = Field("aggregate", description="repeated positions")
+    positions: Literal["aggregate", "first", "off"] = Field(
+        "aggregate",
+        description="repeated positions: one row with all their labels, with those of the first, or a row each",
+    )
     reach: Literal["scheme", "board"] = Field("scheme", description="same to the scheme, or stones, side and ko alone")
     near: Literal["keep", "drop"] = Field(
         "keep",
         description="games that begin a longer one or meet another after 50, 75, 100, ... moves: flagged, or left out",
     )
-    key_bits: Literal[64, 128] = Field(64, description="width of the stored position key")
+    key_bits: Literal[64, 128] = Field(64, description="width of a position's key; 128: its upper half in key_hi")
 
 
 class Split(_Table):
@@ -262,7 +281,7 @@ class Run(_Table):
     workers: int | None = Field(None, ge=0, description="worker processes (unset: one a core; 0: none, in this one)")
     memory: Bytes | None = Field(None, description="bounds the blocks encoded at once (unset: half of the machine's)")
     error_budget: float = Field(1.0, ge=0, le=1, description="allowed share of records rejected, else exit code 1")
-    executor: str = Field("local", description="local")
+    executor: str = Field("local", description='where tasks run: "local" is all there is in this version')
 
 
 class Config(_Table):
@@ -313,8 +332,8 @@ def read_toml(source: str) -> dict[str, Any]:
             text = Path(source).read_text("utf-8")
     except FileNotFoundError:
         near = difflib.get_close_matches(source, preset_names(), 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ConfigError(f"no preset and no file {source!r}: {hint}Presets are {', '.join(preset_names())}") from None
+        hint = f"did you mean {near[0]!r}? Presets are" if near else "presets are"
+        raise ConfigError(f"no preset, file or folder {source!r}: {hint} {', '.join(preset_names())}") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{source}: not a TOML file (not UTF-8 at byte {error.start})") from None
     try:
@@ -355,11 +374,14 @@ def make_config(tables: Mapping[str, Any], origin: str) -> Config:
 def _explain(where: tuple[int | str, ...], kind: str, message: str, value: object) -> str:
     """Say in one line what is wrong with a key, and which key may have been meant."""
     key = ".".join(str(part) for part in where if not str(part).startswith(("function-", "rules-")))
+    if kind == "tuple_type":
+        return f"{key} = {value!r}: write a list in brackets, e.g. {[value]}"
     if kind != "extra_forbidden":
         return f"{key} = {value!r}: {message.removeprefix('Value error, ')}"
     known = _known_keys(where[:-1])
     near = difflib.get_close_matches(str(where[-1]), known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+    meant = ".".join([*key.split(".")[:-1], *near])
+    hint = f"did you mean {meant!r}?" if near else f"known are {', '.join(known)}"
     return f"unknown key {key!r}: {hint}"
 
 

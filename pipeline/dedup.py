@@ -88,6 +88,11 @@ class Fate:
     weight: NDArray[np.uint32]
     merged: int
 
+    @property
+    def overlap(self) -> int:
+        """Return how many positions overlap another part."""
+        return int((self.leader < 0).sum())
+
 
 def dedup_positions(
     keys: Words, parts: NDArray[np.int8], merge: bool, overlap: Literal["drop", "keep"], keys_hi: Words | None = None

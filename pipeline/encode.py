@@ -97,8 +97,8 @@ def find_scheme(name: str) -> Scheme:
     if name in SCHEMES:
         return SCHEMES[name]
     near = difflib.get_close_matches(name, SCHEMES, 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"unknown scheme {name!r}: {hint}Known are {', '.join(SCHEMES)}")
+    hint = f"did you mean {near[0]!r}? Known are" if near else "known are"
+    raise ValueError(f"unknown scheme {name!r}: {hint} {', '.join(SCHEMES)}")
 
 
 def plane_bytes(frame: Size) -> int:

@@ -70,7 +70,7 @@ def _check(dataset: Dataset) -> tuple[KeptGames | None, list[str]]:
             rows[split] += count or 0
         ids.append(table.column("game").to_numpy())
         kept = table.filter(pc.equal(table.column("status"), Status.KEPT.value))
-        if fault := _unusable(kept):
+        if fault := _unusable(kept, dataset.frame):
             return None, [fault]
         pieces.append(_piece(kept))
     games = _joined(pieces or [_piece(SCHEMA.empty_table())])
@@ -100,8 +100,8 @@ def _count_faults(
             yield f"rows of {split}: {rows[split]:,} in the table, {getattr(manifest.rows, split):,} in the manifest"
 
 
-def _unusable(kept: pa.Table) -> str | None:
-    """Return why the columns of kept games cannot be taken as numbers."""
+def _unusable(kept: pa.Table, frame: tuple[int, int]) -> str | None:
+    """Return why the columns of kept games cannot be taken as numbers, or their boards put into the frame."""
     for name in ("game", "split", "rows", "plies", "board_rows", "board_cols", "moves", "colours"):
         if kept.column(name).null_count:
             return f"a kept game has no {name}"
@@ -114,6 +114,9 @@ def _unusable(kept: pa.Table) -> str | None:
         return f"a kept game is in no part: {sorted(unknown)[0]}"
     if pc.list_flatten(kept.column("moves")).null_count or pc.list_flatten(kept.column("colours")).null_count:
         return "a kept game has a move that is null"
+    for name, side in zip(("board_rows", "board_cols"), frame, strict=True):
+        if pc.any(pc.greater(kept.column(name), pa.scalar(side, pa.uint8()))).as_py():
+            return f"a kept game has a board larger than the frame of {frame[0]}x{frame[1]}"
     return None
 
 

@@ -13,9 +13,11 @@ from pipeline.archives import read_archive
 from pipeline.build import Built, build, check_config, output_path
 from pipeline.config import Config, ConfigError, Input
 from pipeline.manifest import SPLITS
+from pipeline.progress import Progress
 from pipeline.report import counted, size_text, time_text, wrapped
 from pipeline.sources import InputFile, Member, Omitted, find_inputs, members, units
 from pipeline.stages import worker_count
+from pipeline.warm import warm_up
 
 SAMPLE = 200  # files that may hold records
 _SAMPLE_BYTES = 64 * 2**20
@@ -38,24 +40,28 @@ class Estimate:
     workers: int
 
 
-def estimate(config: Config) -> Estimate:
+def estimate(config: Config, progress: Progress | None = None) -> Estimate:
     """Build a sample of about 200 files, chosen by a hash of their names, and return it with its scale.
 
-    Every input is read once; nothing is written but in a temporary folder. Raises ConfigError, OSError, BuildError.
+    Every input is read once; nothing is written but in a temporary folder. Compiling kernels is not part of the
+    time. Raises ConfigError, OSError, BuildError.
     """
-    check_config(config)
+    scheme, _ = check_config(config)
     start = time.perf_counter()
     files, omitted = find_inputs(config.input)
+    finding = time.perf_counter() - start
     if tables := [file.path for file in files if file.kind == "table"]:
         dataset = Path(tables[0]).parent
         raise ConfigError(f"{dataset} is a finished data set: `goplanes inspect` says what it holds, `build` takes it")
+    warm_up(progress or Progress(quiet=True), scheme, config.augment.mode != "none")
+    start = time.perf_counter()
     chosen, count, size, left_out = _sample(files, config.input)
     reading = time.perf_counter() - start
     with tempfile.TemporaryDirectory(prefix="goplanes-") as folder:
         built = _build_sample(chosen, config, Path(folder))
     scale = count / len(chosen) if chosen else 1.0
     workers = worker_count(config)
-    seconds = reading + built.seconds.get("compile", 0.0)
+    seconds = finding + reading
     for name, spent in built.seconds.items():
         if name not in {"find", "compile"}:
             seconds += spent * scale / (max(1, workers) if name in _SHARED else 1)
@@ -123,28 +129,37 @@ def facts(estimate: Estimate) -> dict[str, Any]:
     }
 
 
+def _rough(number: float) -> int:
+    """Round a number to two significant digits: a sample tells no more."""
+    return round(float(f"{number:.1e}"))
+
+
 def lines(estimate: Estimate) -> list[str]:
-    """Return an estimate for people."""
+    """Return an estimate for people: exact numbers where the sample is all there is, else rough ones."""
     found = facts(estimate)
-    about = "" if found["exact"] else "about "
-    records, rows = found["records"], found["rows"]
+    exact = found["exact"]
+    about, told = ("", round) if exact else ("about ", _rough)
+    size = size_text(told(found["bytes"]))
+    records = {name: told(count) for name, count in found["records"].items()}
+    rows = {split: told(count) for split, count in found["rows"].items()}
     others = ", ".join(f"{count:,} {name}" for name, count in records.items() if name not in {"seen", "kept"} and count)
-    reasons = ", ".join(f"{count:,} {name}" for name, count in sorted(found["reasons"].items()))
-    total = sum(rows.values())
+    reasons = ", ".join(f"{told(count):,} {name}" for name, count in sorted(found["reasons"].items()))
     text = [
         f"inputs        {counted(found['files'], 'file')}, {size_text(found['file_bytes'])}"
         + (f"; {found['not_read']:,} not read" if found["not_read"] else ""),
-        f"sample        {counted(found['sampled'], 'file')}" + (": all of them" if found["exact"] else ""),
+        f"sample        {counted(found['sampled'], 'file')}" + (": all of them" if exact else ""),
         f"records       {about}{counted(records['seen'], 'record')}",
         f"kept          {about}{counted(records['kept'], 'game')}" + (f" ({others})" if others else ""),
     ]
     if reasons:
         text.append(f"reasons       {about}{reasons}")
-    if not found["exact"]:
+    if not exact:
         text.append("              repeats between files outside the sample are not foreseen")
+    seconds = found["seconds"] if found["seconds"] < 10 else _rough(found["seconds"])
     text += [
-        f"rows          {about}{total:,}: " + ", ".join(f"{rows[split]:,} {split}" for split in SPLITS),
-        f"bytes         about {size_text(found['bytes'])} in {estimate.output}",
-        f"time          about {time_text(found['seconds'])} with {counted(found['workers'], 'worker')}",
+        f"rows          {about}{told(sum(found['rows'].values())):,}: "
+        + ", ".join(f"{rows[split]:,} {split}" for split in SPLITS),
+        f"bytes         {about}{size if exact else size.replace('.0 ', ' ')} in {estimate.output}",
+        f"time          about {time_text(seconds)} with {counted(found['workers'], 'worker')}",
     ]
     return wrapped(text)

@@ -1,6 +1,7 @@
 """One position at a time: from setup and moves to the bytes a shard would hold, and to a board to look at."""
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,25 +31,28 @@ def encode_position(
     *,
     scheme: str = "agz17",
     rows: int = 19,
-    cols: int = 19,
+    cols: int | None = None,
     to_play: str | None = None,
     frame: tuple[int, int] | None = None,
     rules: str = "chinese",
 ) -> NDArray[np.uint8]:
     """Return uint8[P, B]: the packed planes of the position after ``moves``, as a shard would hold them.
 
-    ``setup``: ``{"black": [points], "white": [points]}``, or None. ``moves``: (colour, point) in order; a
+    ``np.unpackbits(planes, axis=-1, count=area).reshape(-1, *frame)`` makes dense ones of them. A first call compiles
+    kernels, which takes a while. ``cols``: None is as many as ``rows``. ``setup``: ``{"black": [points], "white": [points]}``, or None. ``moves``: (colour, point) in order; a
     colour is "black", "white", "B" or "W", a point "D4", (row, col) from the top left, or "pass".
     ``to_play`` (None: the other side than the last mover, Black if there is none) moves next. ``frame``
     (None: the board) is that of the data set. ``rules`` decide what is legal.
     Raises ValueError, quoting it, for anything that is no point, no colour, or not legal.
     """
+    cols = rows if cols is None else cols
     frame = frame or (rows, cols)
     if not (1 <= rows <= frame[0] <= MAX_SIDE and 1 <= cols <= frame[1] <= MAX_SIDE):
         raise ValueError(f"a board of {rows}x{cols} does not fit a frame of {frame[0]}x{frame[1]} (at most {MAX_SIDE})")
-    colours = [_colour(mover) for mover, _ in moves]
-    points = [_point(point, rows, cols) for _, point in moves]
-    stones = [(_colour(side), _point(point, rows, cols)) for side, chosen in (setup or {}).items() for point in chosen]
+    played = [_pair(move) for move in moves]
+    colours = [_colour(mover) for mover, _ in played]
+    points = [_point(point, rows, cols) for _, point in played]
+    stones = [(_colour(side), _point(point, rows, cols)) for side, point in _set_up(setup)]
     set_points = [point for _, point in stones]
     if rows * cols in set_points:
         raise ValueError("a pass cannot be set up")
@@ -107,6 +111,25 @@ def _before_a_pass(game: Games, ply: int, to_play: int) -> Games:
     )
 
 
+def _pair(move: object) -> tuple[Any, Any]:
+    """Return a move as (colour, point). Raises ValueError for what is no pair."""
+    if not isinstance(move, (tuple, list)) or len(move) != 2:
+        raise ValueError(f'not a move: {move!r} (write a pair of colour and point, e.g. ("black", "D4"))')
+    return move[0], move[1]
+
+
+def _set_up(setup: object) -> Iterator[tuple[Any, Any]]:
+    """Yield (colour, point) of each setup stone. Raises ValueError for what is no mapping of lists."""
+    if setup is None:
+        return
+    if not isinstance(setup, Mapping):
+        raise ValueError(f'not a setup: {setup!r} (write {{"black": ["D4"], "white": []}}; moves go into moves=)')
+    for side, chosen in setup.items():
+        if isinstance(chosen, str) or not isinstance(chosen, Iterable):
+            raise ValueError(f'not a list of points: {chosen!r} (write {{"black": ["D4"]}})')
+        yield from ((side, point) for point in chosen)
+
+
 def _colour(name: str) -> int:
     if not isinstance(name, str) or name.lower() not in _COLOURS:
         raise ValueError(f'not a colour: {name!r} (write "black", "white", "B" or "W")')
@@ -116,9 +139,13 @@ def _colour(name: str) -> int:
 def _point(point: Point, rows: int, cols: int) -> int:
     if isinstance(point, str):
         return named_point(point, rows, cols)
-    if len(point) != 2 or not (0 <= point[0] < rows and 0 <= point[1] < cols):
+    try:
+        row, col = map(operator.index, point)
+    except (TypeError, ValueError):
+        row = col = -1
+    if not (0 <= row < rows and 0 <= col < cols):
         raise ValueError(f"{point!r} is not a (row, col) on a board of {rows} rows and {cols} columns")
-    return int(point[0]) * cols + int(point[1])
+    return row * cols + col
 
 
 def require_legal(game: Games, plies: int) -> None:

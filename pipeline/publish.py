@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -20,12 +19,10 @@ from pipeline.files import sha256_of_file, whole_file, write_whole
 from pipeline.manifest import Manifest
 from pipeline.read import omitted_of
 from pipeline.reasons import Status
-from pipeline.rows import BANDS, Decided
+from pipeline.rows import Decided
 from pipeline.sources import InputFile, Omitted
 from pipeline.table import tally
 from pipeline.workfolder import WorkFolder, input_fingerprint, input_list
-
-_BAND_NAMES = [f"{first}-{last - 1}" for first, last in pairwise(BANDS)] + [f"{BANDS[-1]}+"]
 
 
 class BuildError(RuntimeError):
@@ -119,8 +116,8 @@ def _manifest(job: Job, table: pa.Table, totals: Totals) -> Manifest:
                 "merged": decided.merged,
                 "overlap": decided.overlap,
                 "sampled_out": totals.sampled_out,
-                "held_out_by_ply": dict(zip(_BAND_NAMES, decided.held_out, strict=True)),
-                "overlap_by_ply": dict(zip(_BAND_NAMES, decided.left_out, strict=True)),
+                "held_out_by_ply": decided.held_out,
+                "overlap_by_ply": decided.left_out,
             },
             "rows": {part: sum(item["rows"] for item in totals.shards if item["split"] == part) for part in PARTS},
             "shards": tuple(totals.shards),

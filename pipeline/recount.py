@@ -13,14 +13,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.augment import turn_moves, turn_planes
-from pipeline.blocks import UNKNOWN, merged_labels, sampled_positions, stored_images, turned_policy
+from pipeline.blocks import UNKNOWN, merged_labels, replay_block, sampled_positions, stored_images, turned_policy
 from pipeline.columns import POLICY, Columns, ShardError, take_rows
 from pipeline.config import Config
+from pipeline.dedup import split_games
 from pipeline.gamefile import batches
 from pipeline.load import Dataset
-from pipeline.manifest import GAMES, SPLITS, ShardEntry
+from pipeline.manifest import GAMES, SPLITS, Positions, ShardEntry
 from pipeline.reasons import Status
-from pipeline.rows import Sampled, by_game_and_ply, joined, located, row_columns, settle
+from pipeline.replay import game_keys
+from pipeline.rows import Sampled, Settled, by_game_and_ply, counts_by_band, joined, located, row_columns, settle
 from pipeline.symmetry import INVERSE, composed
 from pipeline.table import row_fault
 from pipeline.words import Words, mix_words
@@ -32,13 +34,15 @@ _SAME = ("key", "key_hi", "weight", "value", "wins", "draws", "losses")
 class Recount:
     """The expected rows of a data set, in the order of (game id, ply), and what was seen of each.
 
-    Raises ShardError where the game table holds a kept game that cannot be replayed.
+    Raises ShardError where the game table holds a kept game that cannot be replayed or has an illegal move.
+    The configuration must be that of the manifest, and no kept game's board larger than the frame.
     """
 
     def __init__(self, dataset: Dataset, config: Config) -> None:
-        positions = _positions(dataset, config)
+        positions, misplaced = _positions(dataset, config)
         positions = positions.take(by_game_and_ply(positions.game))
         settled = settle(positions, config)
+        faults = [*misplaced, *_position_faults(dataset.manifest.positions, positions, settled)]
         self._config, self._frame_cols = config, dataset.frame[1]
         self._rows = positions.take(np.flatnonzero(settled.kept))
         self._columns = _expected_columns(self._rows, row_columns(positions, settled))
@@ -49,7 +53,7 @@ class Recount:
         numbers, turns = stored_images(self._rows.game, self._rows.ply, square, self._rows.fixed, config)
         np.bitwise_or.at(self._images, numbers, np.uint8(1) << turns)
         self._seen = np.zeros(len(self._rows.game), dtype=np.uint8)
-        self._faults: dict[str, list[str]] = {}
+        self._faults: dict[str, list[str]] = {"games": faults}
         self._keys: list[Words] = []
         self._planes: list[Words] = []
 
@@ -150,16 +154,46 @@ class Recount:
             yield f"key {keys[number]}: rows with this key have different planes"
 
 
-def _positions(dataset: Dataset, config: Config) -> Sampled:
-    """Return all sampled positions of the kept games of the table."""
-    pieces = []
+def _positions(dataset: Dataset, config: Config) -> tuple[Sampled, list[str]]:
+    """Return all sampled positions of the kept games of the table, and the games that are in the wrong part."""
+    pieces: list[dict[str, NDArray[Any]]] = []
+    misplaced: list[str] = []
     for table in batches(dataset):
         kept = table.filter(pc.equal(table.column("status"), Status.KEPT.value))
-        for row in kept.to_pylist():
-            if fault := row_fault(row):
-                raise ShardError(f"{GAMES}: game {row['game']}: {fault}")
-        pieces.append(located(kept, sampled_positions(kept, config)))
-    return joined(pieces)
+        try:
+            games, replayed = replay_block(kept, config)
+        except ValueError as error:
+            named = (f"game {row['game']}: {fault}" for row in kept.to_pylist() if (fault := row_fault(row)))
+            raise ShardError(f"{GAMES}: {next(named, error)}") from None
+        ids, plies = kept.column("game").to_numpy(), kept.column("plies").to_numpy().astype(np.int64)
+        if len(illegal := np.flatnonzero(replayed.legal < plies)):
+            number = int(illegal[0])
+            raise ShardError(f"{GAMES}: game {ids[number]}: move {replayed.legal[number] + 1} is illegal")
+        split = config.split
+        part = split_games(game_keys(games, np.minimum(plies, split.plies)), split.val, split.test, split.seed)
+        pieces.append(located(kept, sampled_positions(kept, games, replayed, config)))
+        told = kept.column("split").to_pylist()
+        misplaced += [
+            f"game {ids[number]} is in {told[number]}, its first {split.plies} moves belong to {SPLITS[part[number]]}"
+            for number in range(len(ids))
+            if told[number] != SPLITS[part[number]]
+        ]
+    return joined(pieces), misplaced[:_MOST_FAULTS]
+
+
+def _position_faults(said: Positions, positions: Sampled, settled: Settled) -> Iterator[str]:
+    """Compare the manifest's numbers of positions with what became of them."""
+    fate = settled.fate
+    held_out, left_out = counts_by_band(positions, fate)
+    for name, found in (
+        ("stored", int(settled.kept.sum())),
+        ("merged", fate.merged),
+        ("overlap", fate.overlap),
+        ("held_out_by_ply", held_out),
+        ("overlap_by_ply", left_out),
+    ):
+        if found != (stated := getattr(said, name)):
+            yield f"positions {name}: the games give {found}, the manifest says {stated}"
 
 
 def _expected_columns(rows: Sampled, decided: pa.Table) -> Columns:

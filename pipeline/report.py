@@ -12,6 +12,8 @@ from pipeline.reasons import Reason
 
 WIDTH = 100  # columns of a terminal
 _MOST_REASONS = 6
+_SHORT = 0.05  # seconds of a stage that are not worth a line
+_UNITS = {"read": "records", "index": "positions"}  # of the work of a stage; rows of the others
 _FILTERED = frozenset(
     reason for reason in Reason if reason.value.endswith("-filtered") or reason in (Reason.TOO_SHORT, Reason.TOO_LONG)
 )
@@ -90,9 +92,10 @@ def facts(built: Built, config: Config) -> dict[str, Any]:
 def lines(built: Built, config: Config) -> list[str]:
     """Return the summary for people, a line each."""
     manifest = built.manifest
-    text = [*count_lines(manifest), *_row_lines(manifest)]
+    text = [*count_lines(manifest), *_row_lines(manifest), *_empty_lines(manifest, config)]
     if built.seconds:
-        text += ["", *_time_lines(built), f"done: {built.path}"]
+        text += ["", *_time_lines(built)]
+        text += [f"done: {built.path}"] if manifest.records.kept else []
     else:
         text += ["", f"nothing to do: {built.path} is finished and its inputs are the same"]
     return wrapped(text + [f"FAILED: {failure}" for failure in failures(built, config)])
@@ -123,7 +126,7 @@ def _position_lines(manifest: Manifest) -> list[str]:
     positions = manifest.positions
     text = [f"positions     {positions.seen:,} seen, {positions.stored:,} stored"]
     if positions.merged:
-        text.append(f"merged        merged {counted(positions.merged, 'repeat')}; dedup.positions=off keeps them")
+        text.append(f"merged {counted(positions.merged, 'repeat')}; dedup.positions=off keeps them")
     if positions.overlap:
         text.append(f"overlap       {positions.overlap:,} left out, met in another part; split.overlap=keep keeps them")
     if positions.sampled_out:
@@ -142,24 +145,28 @@ def _row_lines(manifest: Manifest) -> list[str]:
     return [f"rows          {total:,}: {parts}", f"written       {size_text(size)} in {shards}{each}"]
 
 
+def _empty_lines(manifest: Manifest, config: Config) -> list[str]:
+    """Return a line for each part that got no rows although it was to have a share of the games."""
+    shares = {"val": config.split.val, "test": config.split.test}
+    return [
+        f"empty         no rows in {split}, though split.{split} = {share:g}: too few games, or all their positions are in train"
+        for split, share in shares.items()
+        if share > 0 and manifest.records.kept and not getattr(manifest.rows, split)
+    ]
+
+
 def _time_lines(built: Built) -> list[str]:
-    """Return seconds by stage, with rates where a stage takes records, positions or rows."""
-    manifest, seconds = built.manifest, built.seconds
-    rows = manifest.shard_rows
-    work = {
-        "read": (manifest.records.seen, "records"),
-        "index": (manifest.positions.seen, "positions"),
-        "encode": (rows, "rows"),
-    }
+    """Return seconds by stage, with the rate of what this run did itself; too short a time has no rate."""
+    spent = {name: seconds for name, seconds in built.seconds.items() if seconds >= _SHORT}
+    spent["all"] = sum(built.seconds.values())
+    done = {"all": built.done.get("encode", 0)} | built.done
     text = []
-    for name, spent in seconds.items():
-        amount, unit = work.get(name, (0, ""))
-        rate = f"  {amount / spent:>12,.0f} {unit} a second" if amount and spent > 0 else ""
-        if spent >= 0.05 or rate:
-            text.append(f"{name:<14}{spent:>8.1f} s{rate}")
-    total = sum(seconds.values())
-    rate = f"  {rows / total:>12,.0f} rows a second" if rows and total > 0 else ""
-    return [*text, f"{'all':<14}{total:>8.1f} s{rate}"]
+    for name, seconds in spent.items():
+        rate = ""
+        if done.get(name) and seconds >= _SHORT:
+            rate = f"  {done[name] / seconds:>12,.0f} {_UNITS.get(name, 'rows')} a second"
+        text.append(f"{name:<14}{seconds:>8.1f} s{rate}")
+    return text
 
 
 def _keys(manifest: Manifest) -> int:

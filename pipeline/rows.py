@@ -21,6 +21,7 @@ from pipeline.config import Config
 
 # The plies by which the report says how much of val and test was left out: first ply of each band.
 BANDS = (0, 10, 30, 100)
+_BAND_NAMES = ("0-9", "10-29", "30-99", "100+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ class Decided:
     merged: int
     overlap: int
     rows_of_game: dict[int, int]
-    held_out: list[int]
-    left_out: list[int]
+    held_out: dict[str, int]
+    left_out: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +208,22 @@ def settle(positions: Sampled, config: Config) -> Settled:
     return Settled(fate, kept, images, aggregate(positions, fate.leader, config.frame[1]) if merged else None)
 
 
+def _all_positions(games: Sequence[str], keys: Sequence[str]) -> tuple[Sampled, NDArray[np.int64], list[int]]:
+    """Return the positions of all blocks in the order of (game id, ply), that order, and the blocks' lengths."""
+    blocks = [located(read_arrow(game), read_arrow(key)) for game, key in zip(games, keys, strict=True)]
+    lengths = [len(block["key"]) for block in blocks]
+    in_blocks = joined(blocks)
+    del blocks  # two copies of all positions are enough
+    order = by_game_and_ply(in_blocks.game)
+    return in_blocks.take(order), order, lengths
+
+
 def decide_positions(games: Sequence[str], keys: Sequence[str], rows: Sequence[str], config: Config) -> Decided:
     """Deduplicate the positions of all blocks; write the kept rows of each block to ``rows``.
 
     ``games``, ``keys`` and ``rows`` are files, one a block. All positions are held in memory.
     """
-    blocks = [located(read_arrow(game), read_arrow(key)) for game, key in zip(games, keys, strict=True)]
-    lengths = [len(block["key"]) for block in blocks]
-    in_blocks = joined(blocks)
-    order = by_game_and_ply(in_blocks.game)
-    positions = in_blocks.take(order)
+    positions, order, lengths = _all_positions(games, keys)
     settled = settle(positions, config)
     fate, kept, images = settled.fate, settled.kept, settled.images
     table = row_columns(positions, settled)
@@ -239,18 +246,24 @@ def decide_positions(games: Sequence[str], keys: Sequence[str], rows: Sequence[s
         in_block.append(len(chosen))
         rows_in_block.append(int(images[at].sum()))
         start += length
-    held_out = positions.part != dedup.TRAIN
+    held_out, left_out = counts_by_band(positions, fate)
     return Decided(
         plans,
         in_block,
         rows_in_block,
         int(kept.sum()),
         fate.merged,
-        int((fate.leader < 0).sum()),
+        fate.overlap,
         _by_game(positions.game, images),
-        _by_band(positions.ply[held_out]),
-        _by_band(positions.ply[held_out & (fate.leader < 0)]),
+        held_out,
+        left_out,
     )
+
+
+def counts_by_band(positions: Sampled, fate: dedup.Fate) -> tuple[dict[str, int], dict[str, int]]:
+    """Return by band of plies the positions of val and test, and how many of them are overlap."""
+    held_out = positions.part != dedup.TRAIN
+    return _by_band(positions.ply[held_out]), _by_band(positions.ply[held_out & (fate.leader < 0)])
 
 
 def row_columns(positions: Sampled, settled: Settled) -> pa.Table:
@@ -281,11 +294,10 @@ def _by_game(games: NDArray[np.uint64], images: NDArray[np.int64]) -> dict[int, 
     return dict(zip(games[starts].tolist(), np.add.reduceat(images, starts).tolist(), strict=True))
 
 
-def _by_band(plies: NDArray[np.uint16]) -> list[int]:
+def _by_band(plies: NDArray[np.uint16]) -> dict[str, int]:
     """Return how many plies fall in each of the bands."""
     band = np.searchsorted(np.array(BANDS), plies, side="right") - 1
-    counts: list[int] = np.bincount(band, minlength=len(BANDS)).tolist()
-    return counts
+    return dict(zip(_BAND_NAMES, np.bincount(band, minlength=len(BANDS)).tolist(), strict=True))
 
 
 def _plan(

@@ -111,7 +111,7 @@ def show_row(dataset: Dataset, split: str, index: int, planes: Sequence[str]) ->
         f"game         {facts['game']}",
         f"key          {facts['key']}",
     ]
-    drawn = {name: row["planes"][number] for name, number in zip(planes, numbers, strict=True)}
+    drawn = {dataset.planes[number]: row["planes"][number] for number in numbers}
     return _with_planes(facts, text, drawn, rows, cols)
 
 
@@ -151,7 +151,7 @@ def show_record(
     if numbers:
         packed = planes_at(scheme, game, ply, position.to_play, (rows, cols))
         dense = np.unpackbits(packed, axis=-1, count=rows * cols).reshape(-1, rows, cols)
-        drawn = {name: dense[chosen] for name, chosen in zip(planes, numbers, strict=True)}
+        drawn = {scheme.plane_names[number]: dense[number] for number in numbers}
     return _with_planes(facts, text, drawn, rows, cols)
 
 
@@ -180,8 +180,8 @@ def _plane_number(name: str, known: Sequence[str]) -> int:
     if name.isdecimal() and int(name[:6]) < len(known):
         return int(name[:6])
     near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ConfigError(f"no plane {name!r}: {hint}The planes are {', '.join(known)}")
+    hint = f"did you mean {near[0]!r}? The planes are" if near else "the planes are"
+    raise ConfigError(f"no plane {name!r}: {hint} {', '.join(known)}")
 
 
 def _point_text(point: tuple[int, int] | None, position: Position) -> str | None:

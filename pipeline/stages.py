@@ -1,7 +1,7 @@
 """The stages of a build in their order: read, decide, index, dedup, encode, publish.
 
-Each stage is a set of pure tasks whose outputs lie under ``.goplanes/work``; a task whose output is whole is
-not done again, so that the same command goes on after a kill.
+Each stage is a set of pure tasks whose outputs lie under ``.goplanes/work``. Reading and encoding, which take the
+time, are not done again for a task whose output is whole, so that the same command goes on after a kill.
 """
 
 import os
@@ -35,10 +35,11 @@ class Stages:
     def __init__(self, job: Job, workers: Workers, progress: Progress) -> None:
         self.job, self.workers, self.progress = job, workers, progress
         self.config, self.folder = job.config, job.folder
+        self.done: dict[str, int] = {}  # work of this run by stage: records read, positions keyed, rows encoded
 
     def run(self) -> Manifest:
         """Run all stages and publish."""
-        warm_up(self.job.scheme, self.config, self.progress)
+        warm_up(self.progress, self.job.scheme, self.config.augment.mode != "none")
         parts, reports = self._read()
         with self.progress.stage("decide", 0, "games"):
             table = decide_games(whole_table(parts), self.config)
@@ -62,21 +63,25 @@ class Stages:
         finished: Callable[[Task], Any | None],
         weights: Sequence[int],
         unit: str,
+        work: Callable[[dict[str, Any]], int],
         task_bytes: int | None = None,
     ) -> list[Any]:
         """Run the tasks that have no whole output yet; return the reports of all, in the order of tasks.
 
-        ``weights``: what each task adds to the progress, in ``unit``; ``task_bytes``: the memory that one
-        takes, so that no more are under way than ``run.memory`` allows (None: too little to count).
+        ``weights``: what each task adds to the progress, in ``unit``; ``work``: the records, positions or
+        rows that a report tells of; ``task_bytes``: the memory that one takes, so that no more are under way than
+        ``run.memory`` allows (None: too little to count).
         """
         reports = [finished(task) for task in tasks]
         todo = [number for number, report in enumerate(reports) if report is None]
+        self.done[name] = 0
         if len(todo) < len(tasks):
             self.progress.line(f"{name}: {len(tasks) - len(todo)} of {len(tasks)} tasks were done before")
         with self.progress.stage(name, sum(weights[number] for number in todo), unit) as advance:
             at_once = None if task_bytes is None else max(1, memory_limit(self.config) // task_bytes)
             for number, report in self.workers.run(function, [tasks[number] for number in todo], at_once):
                 reports[todo[number]] = report
+                self.done[name] += 0 if isinstance(report, WorkerDied) else work(report)
                 advance(weights[todo[number]])
         return reports
 
@@ -87,7 +92,13 @@ class Stages:
             ReadTask(unit, self.config, str(folder / f"part-{number:06d}")) for number, unit in enumerate(self._units())
         ]
         reports = self._run_stage(
-            "read", read_unit, tasks, lambda task: finished_report(task.part), [1] * len(tasks), "tasks"
+            "read",
+            read_unit,
+            tasks,
+            lambda task: finished_report(task.part),
+            [1] * len(tasks),
+            "tasks",
+            lambda report: int(report["records"]),
         )
         for number, report in enumerate(reports):
             if isinstance(report, WorkerDied):
@@ -112,7 +123,15 @@ class Stages:
     def _index(self, games: list[str]) -> dict[str, int]:
         """Key the positions of every block; return how many were seen and sampled out."""
         tasks = [IndexTask(path, _beside(path, "keys"), self.config) for path in games]
-        reports = self._run_stage("index", index_block, tasks, lambda task: None, [1] * len(tasks), "blocks")
+        reports = self._run_stage(
+            "index",
+            index_block,
+            tasks,
+            lambda task: None,
+            [1] * len(tasks),
+            "blocks",
+            lambda report: int(report["seen"]),
+        )
         _refuse_dead(reports, [task.games for task in tasks])
         return {name: sum(report[name] for report in reports) for name in ("seen", "sampled_out")}
 
@@ -135,7 +154,14 @@ class Stages:
         # A block holds its rows packed, and once more the batch that is being turned and written.
         most_bytes = max(decided.positions, default=0) * (self.job.layout.row_bytes + _LABEL_BYTES) * 5 // 4
         reports = self._run_stage(
-            "encode", encode_block, tasks, finished_encoding, decided.rows, "rows", most_bytes + _WORKER_BYTES
+            "encode",
+            encode_block,
+            tasks,
+            finished_encoding,
+            decided.rows,
+            "rows",
+            lambda report: sum(shard["rows"] for shard in report["shards"]),
+            most_bytes + _WORKER_BYTES,
         )
         _refuse_dead(reports, [task.games for task in tasks])
         shards = [shard for report in reports for shard in report["shards"]]

@@ -97,10 +97,13 @@ def games_of(table: pa.Table) -> Games:
     Raises ValueError for what no table of ours holds and no kernel would check.
     """
     moves, move_start = _values(table, "moves")
-    colours, _ = _values(table, "colours")
+    colours, colour_start = _values(table, "colours")
     setup_plies, setup_start = _values(table, "setup_plies")
-    setup_points, _ = _values(table, "setup_points")
-    setup_colours, _ = _values(table, "setup_colours")
+    setup_points, point_start = _values(table, "setup_points")
+    setup_colours, paint_start = _values(table, "setup_colours")
+    for one, other in ((move_start, colour_start), (setup_start, point_start), (setup_start, paint_start)):
+        if not np.array_equal(one, other):
+            raise ValueError("game table: lists of different lengths")
     rules = [rule_set(name) for name in table.column("rules").to_pylist()]
     games = Games(
         table.column("board_rows").to_numpy().astype(np.uint8),
@@ -122,12 +125,17 @@ def games_of(table: pa.Table) -> Games:
 def _require_sound(games: Games) -> None:
     """Raise ValueError where a kernel would write outside its board."""
     area = games.rows.astype(np.int64) * games.cols
+    of_move = np.repeat(area, np.diff(games.move_start))
+    of_setup = np.repeat(np.arange(games.number), np.diff(games.setup_start))
+    falls = np.diff(games.setup_plies.astype(np.int64)) < 0
     faults = (
         ("a board side is not 1 to 25", (area == 0) | (np.maximum(games.rows, games.cols) > MAX_SIDE)),
-        ("a setup stone is off the board", games.setup_points >= np.repeat(area, np.diff(games.setup_start))),
-        ("a setup colour is not 0 to 2", (games.setup_colours < EMPTY) | (games.setup_colours > WHITE)),
+        ("a move that no board holds", (games.moves > of_move) & (games.moves != OFF_BOARD)),
         ("a colour is not 1 or 2", (games.colours < BLACK) | (games.colours > WHITE)),
-        ("a game has not a colour for every move", np.array(len(games.moves) != len(games.colours))),
+        ("a setup stone is off the board", games.setup_points >= area[of_setup]),
+        ("a setup colour is not 0 to 2", (games.setup_colours < EMPTY) | (games.setup_colours > WHITE)),
+        ("setup stones out of order", falls & (of_setup[1:] == of_setup[:-1])),
+        ("setup stones after the last move", games.setup_plies > np.diff(games.move_start)[of_setup]),
     )
     for text, wrong in faults:
         if wrong.any():

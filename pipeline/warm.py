@@ -1,13 +1,14 @@
-"""Compile the kernels a build needs before its workers start, and say so where that takes time."""
+"""Compile the kernels a command needs before it starts on its work, and say so where that takes time."""
 
 import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from pipeline import symmetry
 from pipeline.augment import turn_planes
 from pipeline.board import BLACK, WHITE
-from pipeline.config import Config
 from pipeline.encode import Scheme, encode
 from pipeline.games import Games
 from pipeline.jit import cache_folder
@@ -17,6 +18,7 @@ from pipeline.progress import Progress
 from pipeline.replay import game_keys, replay
 
 _FRAME = (2, 3)
+_LONG = 2.0  # seconds that are worth a word
 
 
 def tiny_games() -> Games:
@@ -44,17 +46,26 @@ def compile_turns() -> None:
     turn_planes(planes, 2 * ones, 3 * ones, _FRAME[1], ones * (symmetry.count(*_FRAME) - 1))
 
 
-def warm_up(scheme: Scheme, config: Config, progress: Progress) -> None:
-    """Compile all kernels of a build, or load them from the cache; say what is happening when it is slow."""
-    marker = cache_folder() / f"compiled-{scheme.name}-{config.augment.mode != 'none'}"
-    if not marker.exists():
-        progress.line("compiling kernels, once for this version (about 10 seconds)")
+def warm_up(progress: Progress, scheme: Scheme | None = None, turns: bool = False) -> None:
+    """Compile the kernels of replay, of ``scheme`` and (``turns``) of augmentation, or load them from the cache.
+
+    Says so beforehand where none has been compiled yet, and afterwards where compiling took long.
+    """
+    wanted: dict[str, Callable[[], None]] = {"replay": compile_replay}
+    if scheme is not None:
+        wanted[f"scheme-{scheme.name}"] = partial(compile_scheme, scheme)
+    if turns:
+        wanted["turns"] = compile_turns
+    markers = [cache_folder() / f"compiled-{name}" for name in wanted]
+    new = [marker for marker in markers if not marker.exists()]
+    if markers[0] in new:
+        progress.line("compiling kernels, once for this version (10 to 30 seconds)")
     start = time.perf_counter()
     with progress.stage("compile", 0, "kernels"):
-        compile_replay()
-        compile_scheme(scheme)
-        if config.augment.mode != "none":
-            compile_turns()
-    if not marker.exists():
+        for compile_kernels in wanted.values():
+            compile_kernels()
+    spent = time.perf_counter() - start
+    if new and spent > _LONG:
+        progress.line(f"kernels compiled in {spent:.1f} s")
+    for marker in new:
         marker.touch()
-        progress.line(f"compiled in {time.perf_counter() - start:.1f} s")

@@ -80,6 +80,17 @@ class WorkFolder:
             bool(names - {self.private.name}) and manifests.NAME not in names and not (self.private / _STATE).exists()
         )
 
+    def require_place(self) -> None:
+        """Raise FolderMismatch where no data set may be made: on a file, inside another one, or among other files."""
+        if self.path.exists() and not self.path.is_dir():
+            raise FolderMismatch(f"{self.path} is a file: choose another --output folder")
+        for folder in Path(os.path.realpath(self.path)).parents:
+            finished = all(os.path.isfile(folder / name) for name in (manifests.NAME, manifests.GAMES))
+            if finished or os.path.isfile(folder / self.private.name / _STATE):
+                raise FolderMismatch(f"{self.path} lies in the data set {folder}: choose another --output folder")
+        if self.is_foreign():
+            raise FolderMismatch(f"{self.path} holds files that are no data set: choose another --output folder")
+
     def erase(self) -> None:
         """Remove a data set and its work in progress, and nothing else that lies in the folder."""
         # The manifest goes first: what is left after a kill is then no data set any more.

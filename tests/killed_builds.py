@@ -70,7 +70,7 @@ def run(config: Config, name: str, kill: int | None) -> tuple[bool, list[str]]:
 def main() -> None:
     """Run all builds; kernels are loaded once, before the first fork."""
     config = Config.model_validate(json.loads(Path(sys.argv[1]).read_text()))
-    warm_up(find_scheme(config.encode.scheme), config, Progress(quiet=True))
+    warm_up(Progress(quiet=True), find_scheme(config.encode.scheme), config.augment.mode != "none")
     _, published = run(config, "whole", None)
     for number in range(len(published)):
         killed, before = run(config, f"killed-{number}", number)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from random_games import Line, games_of, positions, random_line, turned
+from random_games import Line, games_of, positions
+from repeated_games import FRAME, SIZES, SIZES_ASKED_FOR, made_up_lines, write_collection
 from slow_dedup import (
     PARTS,
     Expected,
@@ -28,7 +28,7 @@ from slow_dedup import (
     symmetries,
 )
 from slow_planes import SLOW_SCHEMES, dense
-from stages import KOMIS, RESULTS, RULES, sgf_of
+from stages import RULES
 
 from pipeline import shard
 from pipeline.augment import turn_planes
@@ -40,34 +40,6 @@ from pipeline.load import Dataset, open_dataset
 from pipeline.replay import replay
 from pipeline.rows import decide_positions
 from pipeline.verify import verify
-
-SIZES = [(2, 2), (3, 3), (3, 5), (5, 5)]
-FRAME = (6, 7)  # larger than any of the boards
-CORNERS = ((0, 0), (0, 4), (4, 0), (4, 4))
-
-
-def made_up_lines(seed: str) -> list[Line]:
-    """Return games whose positions come again and again, many of them symmetric, some long, some with setup."""
-    rng = Random(seed)
-    lines = [random_line(rng, *SIZES[number % 4], rng.randint(6, 14), 0.15, number % 5 == 4) for number in range(44)]
-    lines += [random_line(rng, *SIZES[number % 2], (40, 110)[number // 6], 0.2) for number in range(9)]
-    centre = (((2, 2), 1), (None, 2), ((2, 1), 1), ((1, 1), 2))
-    square = tuple((0, point, 1) for point in CORNERS)
-    lines += [turned(Line(5, 5, centre[:length], square), turn) for turn, length in ((0, 4), (1, 3), (6, 2), (3, 1))]
-    lines += [turned(Line(5, 5, centre[:length]), turn) for turn, length in ((0, 4), (2, 3), (5, 4), (4, 2))]
-    line = Line(5, 5, (*centre, ((3, 3), 1), ((3, 1), 2)), ((4, (2, 2), 0), (4, (0, 2), 2)))
-    return [*lines, line, turned(line, 7)]
-
-
-def write_collection(folder: Path, seed: str) -> Path:
-    """Write the games of ``made_up_lines`` into one file, with results and komis of every kind."""
-    folder.mkdir()
-    records = [
-        sgf_of(line, RE=RESULTS[number % len(RESULTS)], KM=KOMIS[number % len(KOMIS)], GN=str(number))
-        for number, line in enumerate(made_up_lines(seed))
-    ]
-    (folder / "games.sgf").write_text("".join(records))
-    return folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +70,7 @@ class Way:
         return {
             "input": {"paths": [str(inputs)]},
             "rules": RULES,
-            "filter": {"sizes": [2, 3, "3x5", 5, "6x7"]},
+            "filter": {"sizes": SIZES_ASKED_FOR},
             "dedup": {"positions": self.positions, "reach": self.reach, "key_bits": self.key_bits},
             "split": {"val": 0.25, "test": 0.25, "plies": 4, "overlap": self.overlap},
             "encode": {"scheme": self.scheme},
@@ -128,9 +100,7 @@ def test_the_chosen_ways_hold_every_pair() -> None:
     def pairs(ways: list[Way]) -> set[tuple[str, ...]]:
         names = ("scheme", "positions", "reach", "overlap", "augment", "format")
         return {
-            (one, getattr(way, one), other, getattr(way, other))
-            for way in ways
-            for one, other in product(names, names)
+            (one, getattr(way, one), other, getattr(way, other)) for way in ways for one, other in product(names, names)
         }
 
     assert pairs(CHOSEN) == pairs(WAYS)
@@ -339,4 +309,4 @@ def test_equal_keys_are_equal_planes(scheme: str) -> None:
 def test_no_positions_at_all() -> None:
     decided = decide_positions([], [], [], make_config({}, "test"))
     assert (decided.stored, decided.merged, decided.overlap, decided.rows_of_game) == (0, 0, 0, {})
-    assert decided.held_out == decided.left_out == [0, 0, 0, 0]
+    assert decided.held_out == decided.left_out == {"0-9": 0, "10-29": 0, "30-99": 0, "100+": 0}
