@@ -4,7 +4,6 @@ A block is a set of kept games, stored as one Arrow file in the order of (size, 
 pure functions of that file and the configuration, so that any worker can do a block again.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from pipeline.columns import BLOCK_ROWS, SUFFIXES, Columns, Layout, take_rows
 from pipeline.config import Config
 from pipeline.dedup import PARTS, sample_positions
 from pipeline.encode import Scheme, encode, find_scheme
-from pipeline.files import sha256_of_file, whole_file, write_whole
+from pipeline.files import read_report, sha256_of_file, whole_file, write_report
 from pipeline.games import Games
 from pipeline.replay import Replayed, replay
 from pipeline.shard import write
@@ -61,9 +60,9 @@ class IndexTask:
     config: Config
 
 
-def history_of(config: Config, scheme: Scheme) -> int:
-    """Return how many earlier boards belong to a position key."""
-    return scheme.history if config.dedup.reach == "scheme" else 0
+def reach_of(config: Config, scheme: Scheme) -> tuple[int, int]:
+    """Return how many earlier boards and how many of the last moves belong to a position key."""
+    return (scheme.history, scheme.recent) if config.dedup.reach == "scheme" else (0, 0)
 
 
 def index_block(task: IndexTask) -> dict[str, int]:
@@ -78,7 +77,7 @@ def index_block(task: IndexTask) -> dict[str, int]:
 def replay_block(table: pa.Table, config: Config) -> tuple[Games, Replayed]:
     """Return the games of a table and what their replay gives, keys as wide as ``dedup.reach`` asks for."""
     games = games_of(table)
-    return games, replay(games, history_of(config, find_scheme(config.encode.scheme)))
+    return games, replay(games, *reach_of(config, find_scheme(config.encode.scheme)))
 
 
 def sampled_positions(table: pa.Table, games: Games, replayed: Replayed, config: Config) -> pa.Table:
@@ -175,18 +174,17 @@ def encode_block(task: EncodeTask) -> dict[str, Any]:
                 }
             )
     report = {"shards": shards}
-    write_whole(task.report, json.dumps(report).encode())
+    write_report(task.report, report)
     return report
 
 
 def finished_encoding(task: EncodeTask) -> dict[str, Any] | None:
     """Return the report of a block whose shards are all there, unchanged; None where it has to be made."""
-    try:
-        report: dict[str, Any] = json.loads(Path(task.report).read_bytes())
-        whole = all(sha256_of_file(Path(task.folder) / shard["path"]) == shard["sha256"] for shard in report["shards"])
-    except (OSError, ValueError, KeyError):
+    report = read_report(task.report)
+    if report is None:
         return None
-    return report if whole else None
+    paths = [(Path(task.folder) / shard["path"], shard["sha256"]) for shard in report["shards"]]
+    return report if all(path.is_file() and sha256_of_file(path) == sha256 for path, sha256 in paths) else None
 
 
 def shard_path(part: int, number: int, config: Config) -> str:

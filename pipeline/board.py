@@ -147,7 +147,7 @@ def undo(board, journal, mark):
 
 
 @kernel
-def _count_bits(word):
+def count_bits(word):
     word = word - ((word >> _SHIFT1) & _C1)
     word = (word & _C2) + ((word >> _SHIFT2) & _C2)
     word = (word + (word >> _SHIFT4)) & _C4
@@ -197,7 +197,7 @@ def _merge(board, one, other, journal):
         if joined != board.bits[one * WORDS + word]:
             _put_bits(board.bits, one * WORDS + word, joined, journal)
         if joined != 0:
-            liberties += _count_bits(joined)
+            liberties += count_bits(joined)
     _put(points, STONES + one, points[STONES + one] + points[STONES + other], journal)
     _put(points, LIBERTIES + one, liberties, journal)
     return one

@@ -191,7 +191,6 @@ def show(
     from pipeline.arguments import config_without_inputs
     from pipeline.load import open_dataset
     from pipeline.progress import Progress
-    from pipeline.warm import warm_up
 
     _require_path(what)
     chosen = [name.strip() for name in planes.split(",") if name.strip()]
@@ -202,15 +201,13 @@ def show(
         dataset = open_dataset(what)
         if row >= dataset.rows(split):
             raise click.UsageError(f"no row {row} in {split}, which has {dataset.rows(split):,} rows, from 0")
-        warm_up(Progress())
-        facts, text = shows.show_row(dataset, split, row, chosen)
+        facts, text = shows.show_row(dataset, split, row, chosen, Progress())
     else:
         if row is not None:
             raise click.UsageError(f"{what} is no data set; a move of a record is chosen with --ply {row}")
         _refuse_given(("split",), f"is for data sets, and {what} is none")
         config = config_without_inputs(None, (), scheme)
-        warm_up(Progress())
-        facts, text = shows.show_record(what, game, ply, chosen, config)
+        facts, text = shows.show_record(what, game, ply, chosen, config, Progress())
     _say(as_json, facts, text)
 
 
@@ -229,7 +226,6 @@ def explain(
     from pipeline.arguments import config_without_inputs
     from pipeline.load import open_dataset
     from pipeline.progress import Progress
-    from pipeline.warm import warm_up
 
     _require_path(what)
     wanted = explains.Wanted(game, status)
@@ -238,9 +234,7 @@ def explain(
             raise click.UsageError("--config and --set are for files: a data set was built with its own configuration")
         found = explains.of_dataset(open_dataset(what), wanted)
     else:
-        config = config_without_inputs(source, assignments)
-        warm_up(Progress())
-        found = explains.of_records(what, config, wanted)
+        found = explains.of_records(what, config_without_inputs(source, assignments), wanted, Progress())
     first = next(found, None)
     if first is None:
         asked = "record" if game is None else f"record {game!r}"

@@ -213,7 +213,7 @@ class Dedup(_Table):
     games: bool = Field(True, description="keep one of games that are equal up to the symmetries")
     positions: Literal["aggregate", "first", "off"] = Field(
         "aggregate",
-        description="repeated positions: one row with all their labels, with those of the first, or a row each",
+        description="repeated positions: a row with all labels, with those of the first, or a row each",
     )
     reach: Literal["scheme", "board"] = Field("scheme", description="same to the scheme, or stones, side and ko alone")
     near: Literal["keep", "drop"] = Field(

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.games import Games
-from pipeline.planes import constants, ko, liberties, stones
+from pipeline.planes import constants, ko, liberties, recent, stones
 from pipeline.planes.group import Group, Plane
-from pipeline.trace import trace
+from pipeline.traces import Traces
 
 _POSITIONS_AT_ONCE = 4096  # boards traced together: a few MB, so that they are still cached when drawn
 
@@ -47,14 +47,22 @@ class Scheme:
         return max(group.history for group in self.groups)
 
     @property
-    def liberties(self) -> bool:
-        """Whether any plane shows liberties."""
-        return any(group.liberties for group in self.groups)
+    def recent(self) -> int:
+        """How many of the last moves the planes show (what a position key has to cover)."""
+        return max(group.recent for group in self.groups)
+
+    def traces(
+        self, games: Games, order: NDArray[np.int64], plies: NDArray[np.int64], frame: tuple[int, int]
+    ) -> Traces:
+        """Return the boards that this scheme's planes are drawn from."""
+        liberties, ages = (any(getattr(group, name) for group in self.groups) for name in ("liberties", "ages"))
+        return Traces(games, order, plies, frame, liberties, ages)
 
 
 _ARTICLES = "the two articles on board states and input features"
 _AGZ = "AlphaGo Zero (Nature 2017), Methods"
 _LEELA = "Leela Zero, Training.cpp"
+_MINIGO = "minigo, features.py (DEFAULT_FEATURES)"
 _SEVEN = "Clark and Storkey 2014; kgsgo, betago, dlgo `sevenplane`"
 
 _TABLE = (
@@ -87,6 +95,19 @@ _TABLE = (
         1,
         "chains by liberties 1, 2, 3 or more for both sides, and the ko point",
         (liberties.own_opp_liberties(3, _SEVEN), ko.ko_point(_SEVEN)),
+    ),
+    Scheme(
+        "minigo21",
+        1,
+        "minigo: stones, ones, liberties, the last 8 moves, and what can be captured",
+        (
+            stones.own_opp(1, True, _MINIGO),
+            stones.empty(_MINIGO),
+            constants.ones(_MINIGO),
+            liberties.chain_liberties(8, _MINIGO),
+            recent.recent_moves(8, _MINIGO),
+            liberties.last_liberties(_MINIGO),
+        ),
     ),
 )
 SCHEMES = {scheme.name: scheme for scheme in _TABLE}
@@ -137,12 +158,12 @@ def encode(
     for first, last in _chunks(games, row_games):
         chunk = row_games[first:last]
         order = chunk[np.flatnonzero(np.diff(chunk, prepend=-1))]
-        traced = trace(games, order, plies, frame, scheme.liberties)
+        traces = scheme.traces(games, order, plies, frame)
         start_of = np.zeros(games.number, dtype=np.int64)
         start_of[order] = np.cumsum(plies[order]) - plies[order]
         positions = start_of[chunk] + row_plies[first:last]
         for group, plane in zip(scheme.groups, _first_planes(scheme), strict=True):
-            group.draw(traced, positions, out[first:last], plane)
+            group.draw(traces, positions, out[first:last], plane)
     return out
 
 

@@ -15,11 +15,13 @@ from pipeline.config import Config
 from pipeline.decide import decide_games, whole_table
 from pipeline.headers.rank import rank_name
 from pipeline.load import Dataset
+from pipeline.progress import Progress
 from pipeline.read import ReadTask, omitted_of, read_unit
 from pipeline.reasons import meaning
 from pipeline.report import counted
 from pipeline.sources import find_inputs, spool, units
 from pipeline.table import KEYS
+from pipeline.warm import warm_up
 
 Facts = dict[str, Any]
 
@@ -41,10 +43,11 @@ class Wanted:
         return self.game is None or self.game in {str(row["game"]), source, member, f"{source}/{member}"}
 
 
-def of_records(path: str, config: Config, wanted: Wanted) -> Iterator[Facts]:
+def of_records(path: str, config: Config, wanted: Wanted, progress: Progress | None = None) -> Iterator[Facts]:
     """Yield what a build of ``path`` alone (a file, an archive or a folder) would make of each record, then
     what it would not read. Raises ConfigError, OSError."""
     check_config(config)
+    warm_up(progress or Progress(quiet=True))
     limits = config.input.model_copy(update={"paths": (path,)})
     config = config.model_copy(update={"input": limits})
     with tempfile.TemporaryDirectory(prefix="goplanes-") as folder:

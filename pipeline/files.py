@@ -5,11 +5,13 @@ What a killed writer leaves is a file whose name starts with ``TEMPORARY``; ``re
 """
 
 import hashlib
+import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 TEMPORARY = ".tmp-"
 _CHUNK = 1 << 20
@@ -42,6 +44,24 @@ def write_whole(path: str | os.PathLike[str], data: bytes | Callable[[Path], Non
             data(temporary)
         else:
             temporary.write_bytes(data)
+
+
+def write_report(path: str | os.PathLike[str], facts: dict[str, Any]) -> None:
+    """Write a JSON object that marks a task's output as complete; it carries a hash of itself."""
+    write_whole(path, json.dumps({**facts, "check": _digest(facts)}).encode())
+
+
+def read_report(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Read what ``write_report`` wrote; None where it is missing, cut or changed."""
+    try:
+        facts = json.loads(Path(path).read_bytes())
+        return facts if isinstance(facts, dict) and facts.pop("check", None) == _digest(facts) else None
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _digest(facts: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def remove_leftovers(folder: str | os.PathLike[str]) -> int:

@@ -6,21 +6,27 @@ and the versions of numba and Python: another source is another directory. The d
 under ``$NUMBA_CACHE_DIR`` or the user's cache folder, so a read-only installation works.
 """
 
+import atexit
 import hashlib
 import os
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 
+from pipeline.files import read_report, sha256_of_file, write_report
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Raise by hand when a kernel's output changes on purpose: it is part of a data set's fingerprint.
 KERNEL_VERSION = 1
+
+_SEAL = "sealed.json"
 
 
 @cache
@@ -43,6 +49,8 @@ def cache_folder() -> Path:
     for base in bases:
         folder = Path(base).expanduser() / "goplanes" / name if base else None
         if folder is not None and _usable(folder):
+            _drop_damaged(folder)
+            atexit.register(_seal_changes, folder, _compiled(folder))
             return folder
     # Never a predictable name in a shared folder: the cache holds code that is loaded as it is.
     return Path(tempfile.mkdtemp(prefix="goplanes-kernels-"))
@@ -54,6 +62,37 @@ def _usable(folder: Path) -> bool:
     except (OSError, RuntimeError):
         return False
     return os.access(folder, os.W_OK | os.X_OK)
+
+
+def seal() -> None:
+    """Note the sizes and hashes of the compiled kernels, so that a file damaged later is noticed and made anew.
+
+    numba checks neither: a cut file ends in an exception, a changed one runs.
+    """
+    folder = cache_folder()
+    hashes = {str(path.relative_to(folder)): sha256_of_file(path) for path in _compiled(folder)}
+    write_report(folder / _SEAL, {"files": hashes})
+
+
+def _compiled(folder: Path) -> dict[Path, int]:
+    """Return the files of compiled kernels and when each was written."""
+    return {path: path.stat().st_mtime_ns for path in sorted(folder.rglob("*.nb?"))}
+
+
+def _seal_changes(folder: Path, before: dict[Path, int]) -> None:
+    """Seal at the end of a process that compiled something; a cache that cannot be written is left as it is."""
+    with suppress(OSError):
+        if _compiled(folder) != before:
+            seal()
+
+
+def _drop_damaged(folder: Path) -> None:
+    """Remove the sealed files that are not what they were."""
+    sealed = read_report(folder / _SEAL) or {"files": {}}
+    for name, digest in sealed["files"].items():
+        path = folder / name
+        if path.is_file() and sha256_of_file(path) != digest:
+            path.unlink(missing_ok=True)
 
 
 def kernel(function: Function) -> Function:

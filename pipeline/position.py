@@ -38,12 +38,13 @@ def encode_position(
 ) -> NDArray[np.uint8]:
     """Return uint8[P, B]: the packed planes of the position after ``moves``, as a shard would hold them.
 
-    ``np.unpackbits(planes, axis=-1, count=area).reshape(-1, *frame)`` makes dense ones of them. A first call compiles
-    kernels, which takes a while. ``cols``: None is as many as ``rows``. ``setup``: ``{"black": [points], "white": [points]}``, or None. ``moves``: (colour, point) in order; a
-    colour is "black", "white", "B" or "W", a point "D4", (row, col) from the top left, or "pass".
-    ``to_play`` (None: the other side than the last mover, Black if there is none) moves next. ``frame``
-    (None: the board) is that of the data set. ``rules`` decide what is legal.
-    Raises ValueError, quoting it, for anything that is no point, no colour, or not legal.
+    ``np.unpackbits(planes, axis=-1, count=area).reshape(-1, *frame)`` makes dense ones of them. The first call on a
+    machine compiles kernels, which takes a while. ``setup``: ``{"black": [points], "white": [points]}``, or None.
+    ``moves``: (colour, point) in order; a colour is "black", "white", "B" or "W", a point "D4", (row, col) from the top
+    left, or "pass". ``cols``: None is as many as ``rows``. ``to_play`` (None: the other side than the last mover,
+    Black if there is none) moves next. ``frame`` (None: the board) is that of the data set. ``rules`` decide what is
+    legal.
+    Raises ValueError, quoting it, for anything that is no setup, move, point or colour, or not legal.
     """
     cols = rows if cols is None else cols
     frame = frame or (rows, cols)

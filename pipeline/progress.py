@@ -22,7 +22,8 @@ class Progress:
     def line(self, text: str) -> None:
         """Say one line, on standard error: standard output is for results."""
         if not self._quiet:
-            tqdm.write(text, file=sys.stderr)
+            # Said between bars, never under one: nothing of tqdm's, whose locks an interrupt may catch half made.
+            sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
 
     @contextmanager

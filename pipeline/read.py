@@ -4,8 +4,7 @@ A task reads one unit of the inputs and writes two files: the part (Parquet) and
 (JSON), which marks the part as complete. Reports hold counts and what was left out, never games.
 """
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pyarrow.parquet as pq
 from pipeline.board import LEGAL
 from pipeline.config import Config
 from pipeline.faults import REASONS, describe
-from pipeline.files import whole_file, write_whole
+from pipeline.files import read_report, sha256_of_file, whole_file, write_report
 from pipeline.filters import unwanted
 from pipeline.games import Games
 from pipeline.parse import Game, Rejected, parse_member
@@ -25,11 +24,14 @@ from pipeline.replay import game_keys, replay, turned_game_keys
 from pipeline.rules import rule_set
 from pipeline.sources import Omitted, Unit, members
 from pipeline.stored import stored_records
-from pipeline.table import MARKS, OPENING_PLIES, table_of
+from pipeline.table import MARKS, OPENING_PLIES, PART_SCHEMA, table_of
 
 _RECORDS_AT_ONCE = 2_000
+_MOVES_AT_ONCE = 2_000_000
 
 Row = dict[str, Any]
+# Source and member, and the record; or a whole row of an earlier build, of which no game can be made, and None.
+Found = tuple[Row, Game | Rejected | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,58 +48,68 @@ def read_unit(task: ReadTask) -> dict[str, Any]:
 
     Raises OSError where an input cannot be read or changed meanwhile, or the disk refuses, and TableError.
     """
-    if task.unit.kind == "table":
-        return _write_part(task, _stored_rows(task), 0, [])
-    with_records = 0
     omitted: list[Omitted] = []
-    rows: list[Row] = []
-    batch: list[tuple[Row, Game | Rejected]] = []
-    for found in members(task.unit, task.config.input):
-        if isinstance(found, Omitted):
-            omitted.append(found)
-            continue
-        with_records += 1
-        records = parse_member(found.data, task.config.input, task.config.parse, task.config.rules)
-        batch += [({"source": found.source, "member": found.member}, record) for record in records]
-        if len(batch) >= _RECORDS_AT_ONCE:
-            rows += _rows(batch, task.config)
-            batch = []
-    rows += _rows(batch, task.config)
-    return _write_part(task, rows, with_records, omitted)
+    with_records = 0
+
+    def records() -> Iterator[Found]:
+        nonlocal with_records
+        for found in members(task.unit, task.config.input):
+            if isinstance(found, Omitted):
+                omitted.append(found)
+                continue
+            with_records += 1
+            where = {"source": found.source, "member": found.member}
+            for record in parse_member(found.data, task.config.input, task.config.parse, task.config.rules):
+                yield where, record
+
+    if task.unit.kind == "table":
+        rows = _write_rows(task, stored_records(task.unit, task.config.rules))
+    else:
+        rows = _write_rows(task, records())
+    return _write_report(task, rows, with_records, omitted)
 
 
-def _stored_rows(task: ReadTask) -> list[Row]:
-    """Return the rows of a block of a finished game table, each game checked anew."""
-    carried: list[Row] = []
-    batch: list[tuple[Row, Game | Rejected]] = []
-    for row, game in stored_records(task.unit, task.config.rules):
-        if game is None:
-            carried.append(row)
-        else:
-            batch.append((row, game))
-    return carried + _rows(batch, task.config)
+def _write_rows(task: ReadTask, records: Iterable[Found]) -> int:
+    """Write the part, some records at a time, and return how many rows it has."""
+    count = weight = 0
+    batch: list[Found] = []
+    with (
+        whole_file(f"{task.part}.parquet") as temporary,
+        pq.ParquetWriter(temporary, PART_SCHEMA, compression="zstd") as writer,
+    ):
+
+        def flush() -> None:
+            writer.write_table(table_of(_rows(batch, task.config)))
+            batch.clear()
+
+        for found in records:
+            batch.append(found)
+            count += 1
+            weight += len(found[1].moves) if isinstance(found[1], Game) else 0
+            if len(batch) >= _RECORDS_AT_ONCE or weight >= _MOVES_AT_ONCE:
+                flush()
+                weight = 0
+        flush()
+    return count
 
 
-def _write_part(task: ReadTask, rows: list[Row], with_records: int, omitted: list[Omitted]) -> dict[str, Any]:
-    """Write a part and, last, its report."""
-    with whole_file(f"{task.part}.parquet") as temporary:
-        pq.write_table(table_of(rows), temporary, compression="zstd")
+def _write_report(task: ReadTask, rows: int, with_records: int, omitted: list[Omitted]) -> dict[str, Any]:
+    """Write the report of a part, which marks it as complete."""
     report = {
         "with_records": with_records,
-        "records": len(rows),
+        "records": rows,
         "omitted": [_omitted_item(item) for item in omitted],
+        "sha256": sha256_of_file(f"{task.part}.parquet"),
     }
-    write_whole(f"{task.part}.json", json.dumps(report).encode())
+    write_report(f"{task.part}.json", report)
     return report
 
 
 def finished_report(part: str) -> dict[str, Any] | None:
     """Return the report of a part that is complete, None where it has to be made."""
-    try:
-        report: dict[str, Any] = json.loads(Path(f"{part}.json").read_bytes())
-        return report if pq.read_metadata(f"{part}.parquet").num_rows == report["records"] else None
-    except (OSError, ValueError, KeyError):  # pyarrow's errors are ValueErrors
-        return None
+    report = read_report(f"{part}.json")
+    path = Path(f"{part}.parquet")
+    return report if report and path.is_file() and sha256_of_file(path) == report["sha256"] else None
 
 
 def failed_part(task: ReadTask, detail: str) -> dict[str, Any]:
@@ -107,14 +119,16 @@ def failed_part(task: ReadTask, detail: str) -> dict[str, Any]:
         | {"index": 0, "content": bytes.fromhex(file.sha256)[:16]}
         for file in task.unit.files
     ]
-    return _write_part(task, rows, len(rows), [])
+    with whole_file(f"{task.part}.parquet") as temporary:
+        pq.write_table(table_of(rows), temporary, compression="zstd")
+    return _write_report(task, len(rows), len(rows), [])
 
 
 def _row(where: Row, status: Status, reason: Reason | None, detail: str | None) -> Row:
     return {**where, "status": status.value, "reason": reason.value if reason else None, "detail": detail, "flags": []}
 
 
-def _rows(batch: list[tuple[Row, Game | Rejected]], config: Config) -> list[Row]:
+def _rows(batch: list[Found], config: Config) -> list[Row]:
     """Return the table rows of a batch of records, the games replayed together."""
     games = [record for _, record in batch if isinstance(record, Game)]
     arrays = _arrays(games)
@@ -128,6 +142,9 @@ def _rows(batch: list[tuple[Row, Game | Rejected]], config: Config) -> list[Row]
     openings = game_keys(arrays, np.minimum(sound, OPENING_PLIES))
     rows, number = [], 0
     for where, record in batch:
+        if record is None:
+            rows.append(where)
+            continue
         if isinstance(record, Rejected):
             rows.append(_rejected_row(where, record))
             continue

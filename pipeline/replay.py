@@ -31,7 +31,17 @@ from pipeline.games import Games
 from pipeline.jit import kernel
 from pipeline.rules import KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT
 from pipeline.words import Words, mix, seed_word
-from pipeline.zobrist import HISTORY_RING, LANES, STORED, position_key, stabiliser, toggle, word_table
+from pipeline.zobrist import (
+    HISTORY_RING,
+    LANES,
+    STORED,
+    add_recent,
+    choose,
+    position_key,
+    stabiliser,
+    toggle,
+    word_table,
+)
 
 ILLEGAL_SETUP = 6
 
@@ -119,11 +129,11 @@ class Replayed(NamedTuple):
 
 
 @kernel
-def _replay_games(games, order, board, table, symmetries, history, scratch, seen, found):
+def _replay_games(games, order, board, table, symmetries, history, recent, scratch, played, seen, found):
     """Replay games of one size; see ``replay``.
 
-    ``scratch`` uint64[HISTORY_RING + 2, LANES]; ``seen`` uint64[a power of two, at least four times
-    the moves of the longest game].
+    ``scratch`` uint64[HISTORY_RING + 2, LANES]; ``played`` int64[HISTORY_RING]; ``seen`` uint64[a power of
+    two, at least four times the moves of the longest game].
     """
     ring, stones, work = scratch[:HISTORY_RING], scratch[HISTORY_RING], scratch[HISTORY_RING + 1]
     rows, cols = np.int64(games.rows[order[0]]), np.int64(games.cols[order[0]])
@@ -159,9 +169,13 @@ def _replay_games(games, order, board, table, symmetries, history, scratch, seen
             move, colour = np.int64(games.moves[first + ply]), np.int64(games.colours[first + ply])
             ko, earlier = np.int64(board.points[KO]), min(history, ply - begin)
             turn, key = position_key(ring, ply, earlier, colour, ko, table, symmetries, work)
+            if recent > 0:
+                add_recent(work, played, ply, min(recent, ply - begin), table)
+                turn, key = choose(work, symmetries)
             found.turns[first + ply], found.keys[first + ply] = turn, key
             found.keys_hi[first + ply] = mix(work[turn])
             found.fixed[first + ply] = stabiliser(work, symmetries)
+            played[ply % HISTORY_RING] = 0
             if move == area:
                 play_pass(board, None)
                 if ko_rule == KO_SPIGHT:
@@ -177,6 +191,7 @@ def _replay_games(games, order, board, table, symmetries, history, scratch, seen
             if fault != LEGAL:
                 break
             captured = play(board, spot, colour, None)
+            played[ply % HISTORY_RING] = spot
             _toggle_move(board, table, stones, spot, colour, captured)
             if ko_rule != KO_SIMPLE and _remember(boards, _superko_word(stones, table, ko_rule, colour, era)):
                 fault = ILLEGAL_SUPERKO
@@ -191,13 +206,14 @@ def _set_length(games: Games) -> int:
     return 1 << (4 * longest + 3).bit_length()
 
 
-def replay(games: Games, history: int = 0) -> Replayed:
-    """Replay every game under its own rules; ``history``: earlier boards that belong to a key (0-15).
+def replay(games: Games, history: int = 0, recent: int = 0) -> Replayed:
+    """Replay every game under its own rules; ``history``: earlier boards that belong to a key, ``recent``:
+    last moves that do (0-15 each).
 
-    Boards before the last setup are no part of a key. Superko compares 64-bit keys of the stones.
+    Boards and moves before the last setup are no part of a key. Superko compares 64-bit keys of the stones.
     """
-    if not 0 <= history < HISTORY_RING:
-        raise ValueError(f"a key holds at most {HISTORY_RING - 1} earlier boards, not {history}")
+    if not (0 <= history < HISTORY_RING and 0 <= recent < HISTORY_RING):
+        raise ValueError(f"a key holds at most {HISTORY_RING - 1} earlier boards and moves, not {history}, {recent}")
     replayed = Replayed(
         np.zeros(games.number, dtype=np.int64),
         np.zeros(games.number, dtype=np.int8),
@@ -214,7 +230,9 @@ def replay(games: Games, history: int = 0) -> Replayed:
             word_table(rows, cols),
             symmetry.count(rows, cols),
             history,
+            recent,
             np.zeros((HISTORY_RING + 2, LANES), dtype=np.uint64),
+            np.zeros(HISTORY_RING, dtype=np.int64),
             np.zeros(_set_length(games), dtype=np.uint64),
             replayed,
         )

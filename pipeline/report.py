@@ -149,7 +149,7 @@ def _empty_lines(manifest: Manifest, config: Config) -> list[str]:
     """Return a line for each part that got no rows although it was to have a share of the games."""
     shares = {"val": config.split.val, "test": config.split.test}
     return [
-        f"empty         no rows in {split}, though split.{split} = {share:g}: too few games, or all their positions are in train"
+        f"empty         no rows in {split} for split.{split} = {share:g}: too few games, or train has all the positions"
         for split, share in shares.items()
         if share > 0 and manifest.records.kept and not getattr(manifest.rows, split)
     ]

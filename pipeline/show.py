@@ -17,8 +17,10 @@ from pipeline.faults import move_name
 from pipeline.load import Dataset
 from pipeline.parse import Game, Rejected, parse_member
 from pipeline.position import Position, label_name, planes_at, position_at, single_game, turned
+from pipeline.progress import Progress
 from pipeline.streams import archive_kind
 from pipeline.symmetry import NAMES
+from pipeline.warm import warm_up
 
 Facts = dict[str, Any]
 
@@ -69,15 +71,20 @@ def plane_lines(plane: NDArray[np.uint8], rows: int, cols: int) -> list[str]:
     return [line for line in text if line]
 
 
-def show_row(dataset: Dataset, split: str, index: int, planes: Sequence[str]) -> tuple[Facts, list[str]]:
-    """Return a row of a data set as (facts, lines). Raises IndexError, ValueError for unknown planes,
-    ShardError where the row and its game do not go together."""
+def show_row(
+    dataset: Dataset, split: str, index: int, planes: Sequence[str], progress: Progress | None = None
+) -> tuple[Facts, list[str]]:
+    """Return a row of a data set as (facts, lines); ``progress`` is told of kernels to compile.
+
+    Raises IndexError, ConfigError for unknown planes, ShardError where the row and its game do not go together.
+    """
     numbers = [_plane_number(name, dataset.planes) for name in planes]
     row = dataset.row(split, index, dtype="uint8")
     table = gamefile.games_with(dataset, np.array([row["game"]], dtype=np.uint64))
     if table.num_rows != 1:
         raise ShardError(f"row {index} of {split}: game {row['game']} is not in games.parquet")
     game, record = gamefile.one_game(table, 0), table.to_pylist()[0]
+    warm_up(progress or Progress(quiet=True))
     rows, cols, ply, turn = (int(row[name]) for name in ("rows", "cols", "ply", "symmetry"))
     if (rows, cols) != (record["board_rows"], record["board_cols"]) or (turn >= 4 and rows != cols):
         raise ShardError(f"row {index} of {split}: its board is not that of game {row['game']}")
@@ -116,12 +123,13 @@ def show_row(dataset: Dataset, split: str, index: int, planes: Sequence[str]) ->
 
 
 def show_record(
-    path: str, number: int, ply: int | None, planes: Sequence[str], config: Config
+    path: str, number: int, ply: int | None, planes: Sequence[str], config: Config, progress: Progress | None = None
 ) -> tuple[Facts, list[str]]:
     """Return the position after ``ply`` moves (None: all) of game ``number`` (from 1) of a record file.
 
-    Planes are those of ``config.encode.scheme``, on a frame of the board's size. Raises ConfigError for what
-    the file does not have, RecordError where it is no game or a move before the position is illegal, OSError.
+    Planes are those of ``config.encode.scheme``, on a frame of the board's size; ``progress`` is told of kernels to
+    compile. Raises ConfigError for what the file does not have, RecordError where it is no game or a move before the
+    position is illegal, OSError.
     """
     scheme, _ = check_config(config)
     numbers = [_plane_number(name, scheme.plane_names) for name in planes]
@@ -130,6 +138,7 @@ def show_record(
     ply = last if ply is None else ply
     if not 0 <= ply <= last:
         raise ConfigError(f"{path}: the game has {last} moves, so --ply is 0 to {last}, not {ply}")
+    warm_up(progress or Progress(quiet=True), scheme if planes else None)
     rows, cols = record.rows, record.cols
     setup = record.setup_plies, record.setup_points, record.setup_colours
     game = single_game((rows, cols), (record.moves, record.colours), setup, record.rules)

@@ -17,16 +17,20 @@ class Trace(NamedTuple):
     For T positions, the board being the one before the move: ``stones`` uint8[T, 2, B]: packed frame
     planes of the black and of the white stones, B = ceil(frame area / 8); ``begin`` int64[T]: the
     first position of the game, or after its last setup; ``ko`` int32[T]: frame index of the ko
-    point, -1 none; ``to_play`` int8[T]; ``liberties`` uint8[T, frame area]: of the chain on each
-    point, at most 255, 0 where empty (no rows where no plane asked for them); ``mask`` uint8[B]: the
-    points of the board.
+    point, -1 none; ``to_play`` int8[T]; ``move`` int32[T]: frame index of the move made next, -1 for a
+    pass; ``liberties`` uint8[T, frame area]: of the chain on each point, at most 255, 0 where empty;
+    ``ages`` uint8[T, frame area]: turns since the stone on each point was played, passes counted, at
+    most 255, 255 for one that was set up or played before the last setup, 0 where empty (both have no
+    rows where no plane asks for them); ``mask`` uint8[B]: the points of the board.
     """
 
     stones: NDArray[np.uint8]
     begin: NDArray[np.int64]
     ko: NDArray[np.int32]
     to_play: NDArray[np.int8]
+    move: NDArray[np.int32]
     liberties: NDArray[np.uint8]
+    ages: NDArray[np.uint8]
     mask: NDArray[np.uint8]
 
 
@@ -55,19 +59,33 @@ def _trace_liberties(board, frame_of, liberties):
 
 
 @kernel
-def _trace_games(games, order, plies, board, frame_of, stones, trace):
-    """Fill ``trace`` with all positions of the games in ``order``, one game after the other."""
+def _trace_ages(board, frame_of, born, ply, ages):
+    ages[:] = np.uint8(0)
+    for spot in range(frame_of.shape[0]):
+        colour = board.points[COLOUR + spot]
+        if colour == 1 or colour == 2:
+            ages[frame_of[spot]] = min(ply - born[spot], 255)
+
+
+@kernel
+def _trace_games(games, order, plies, board, frame_of, stones, born, trace):
+    """Fill ``trace`` with all positions of the games in ``order``, one game after the other.
+
+    ``born`` int64[spots] is scratch: the ply at which the stone on each spot was played.
+    """
     rows, cols = np.int64(games.rows[order[0]]), np.int64(games.cols[order[0]])
     at = 0
     for game in order:
         clear(board, rows, cols)
         stones[:] = np.uint8(0)
+        born[:] = -255
         first, cursor, begin = games.move_start[game], games.setup_start[game], at
         for ply in range(plies[game]):
             cursor, changed, _sound = apply_setup(board, games, game, cursor, ply)
             if changed:
                 begin = at
                 _pack_stones(board, frame_of, stones)
+                born[:] = ply - 255
             move, colour = np.int64(games.moves[first + ply]), np.int64(games.colours[first + ply])
             ko = np.int64(board.points[KO])
             for byte in range(stones.shape[1]):
@@ -76,6 +94,9 @@ def _trace_games(games, order, plies, board, frame_of, stones, trace):
             trace.begin[at] = begin
             trace.ko[at] = frame_of[ko] if ko != EMPTY else -1
             trace.to_play[at] = colour
+            trace.move[at] = frame_of[spot_of(board, move)] if move != rows * cols else -1
+            if trace.ages.shape[0] > 0:
+                _trace_ages(board, frame_of, born, ply, trace.ages[at])
             if trace.liberties.shape[0] > 0:
                 _trace_liberties(board, frame_of, trace.liberties[at])
             at += 1
@@ -84,6 +105,7 @@ def _trace_games(games, order, plies, board, frame_of, stones, trace):
                 continue
             spot = spot_of(board, move)
             captured = play(board, spot, colour, None)
+            born[spot] = ply
             _flip_bit(stones[colour - 1], frame_of[spot])
             removed_colour = 3 - colour if captured > 0 else colour
             for i in range(abs(captured)):
@@ -106,6 +128,7 @@ def trace(
     plies: NDArray[np.int64],
     frame: tuple[int, int],
     liberties: bool = False,
+    ages: bool = False,
 ) -> Trace:
     """Trace the games in ``order`` (one size, legal throughout) over their first ``plies[g]`` positions."""
     rows, cols = int(games.rows[order[0]]), int(games.cols[order[0]])
@@ -118,9 +141,13 @@ def trace(
         np.empty(total, dtype=np.int64),
         np.empty(total, dtype=np.int32),
         np.empty(total, dtype=np.int8),
+        np.empty(total, dtype=np.int32),
         np.empty((total if liberties else 0, area), dtype=np.uint8),
+        np.empty((total if ages else 0, area), dtype=np.uint8),
         np.packbits(on_board),
     )
     stones = np.zeros(traced.stones.shape[1:], dtype=np.uint8)
-    _trace_games(games, order, plies, new_board(rows, cols), frame_table(rows, cols, frame[1]), stones, traced)
+    frame_of = frame_table(rows, cols, frame[1])
+    born = np.zeros(len(frame_of), dtype=np.int64)
+    _trace_games(games, order, plies, new_board(rows, cols), frame_of, stones, born, traced)
     return traced

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline import shard
 from pipeline.augment import turn_planes
-from pipeline.blocks import history_of
+from pipeline.blocks import reach_of
 from pipeline.columns import ShardError
 from pipeline.config import Config, ConfigError, make_config
 from pipeline.encode import encode, find_scheme
@@ -45,8 +45,8 @@ class Check:
 def verify(path: str | Path, sample: int = 200, progress: Progress | None = None) -> list[Check]:
     """Check the data set in a folder; ``sample`` rows are encoded again from the game table.
 
-    ``progress`` is told where kernels have to be compiled first. Returns every check with its faults, none of which ends the others. Raises ManifestError where
-    there is no readable manifest, OSError where the system refuses to read.
+    ``progress`` is told of kernels to compile. Returns every check with its faults, none of which ends the others.
+    Raises ManifestError where there is no readable manifest, OSError where the system refuses to read.
     """
     dataset = open_dataset(path)
     warm_up(progress or Progress(quiet=True))
@@ -214,7 +214,7 @@ def _recode(dataset: Dataset, config: Config, chosen: _Sample) -> Iterator[str]:
     yield from (f"game {game}: {fault}" for game, fault in unsound.items())
     table = table.filter(np.array([game not in unsound for game in table.column("game").to_pylist()], dtype=np.bool_))
     games = games_of(table)
-    replayed = replay(games, history_of(config, scheme))
+    replayed = replay(games, *reach_of(config, scheme))
     place = {game: number for number, game in enumerate(table.column("game").to_pylist())}
     rows = []
     for name, row in chosen.rows:

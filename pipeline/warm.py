@@ -11,7 +11,7 @@ from pipeline.augment import turn_planes
 from pipeline.board import BLACK, WHITE
 from pipeline.encode import Scheme, encode
 from pipeline.games import Games
-from pipeline.jit import cache_folder
+from pipeline.jit import cache_folder, seal
 from pipeline.near import clusters, prefix_games
 from pipeline.position import single_game
 from pipeline.progress import Progress
@@ -69,3 +69,5 @@ def warm_up(progress: Progress, scheme: Scheme | None = None, turns: bool = Fals
         progress.line(f"kernels compiled in {spent:.1f} s")
     for marker in new:
         marker.touch()
+    if new:
+        seal()

@@ -17,7 +17,7 @@ from typing import Any
 
 from pipeline import manifest as manifests
 from pipeline.dedup import PARTS
-from pipeline.files import remove_leftovers, write_whole
+from pipeline.files import read_report, remove_leftovers, write_report
 from pipeline.sources import InputFile
 
 _OURS = (manifests.NAME, manifests.GAMES, "README.md")
@@ -142,16 +142,16 @@ class WorkFolder:
 
     def _write_state(self, config: dict[str, Any], fingerprint: str, listed: list[dict[str, Any]]) -> None:
         state = {"software": manifests.SOFTWARE, "config": config, "fingerprint": fingerprint, "inputs": listed}
-        write_whole(self.private / _STATE, json.dumps(state, indent=1).encode())
+        write_report(self.private / _STATE, state)
 
     def _state(self) -> dict[str, Any] | None:
-        try:
-            state: dict[str, Any] = json.loads((self.private / _STATE).read_bytes())
-            return state
-        except FileNotFoundError:
+        path = self.private / _STATE
+        if not path.exists():
             return self._published_state()
-        except ValueError as error:
-            raise FolderMismatch(f"{self.private / _STATE}: cannot be read ({error}); use --overwrite") from None
+        state = read_report(path)
+        if state is None:
+            raise FolderMismatch(f"{path}: damaged; use --overwrite to build anew, or another --output folder")
+        return state
 
     def _published_state(self) -> dict[str, Any] | None:
         """Return the state of a data set that was copied here without its hidden folder."""

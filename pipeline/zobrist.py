@@ -25,6 +25,7 @@ HISTORY_RING = 16  # stone keys of the last positions, a power of two
 _SIZE = 3
 _KINDS = 4  # KO (in the place of EMPTY), BLACK, WHITE, and the size of the board
 _HISTORY_STEP = np.uint64(0xD6E8FEB86659FD93)  # any odd number: spreads the boards of a history
+_RECENT_STEP = np.uint64(0xA24BAED4963EE407)  # another, for the moves
 
 
 @cache
@@ -68,6 +69,29 @@ def stabiliser(keys, symmetries):
 
 
 @kernel
+def add_recent(keys, played, now, recent, table):
+    """Add the last ``recent`` moves to every lane of ``keys``; ``played[t % HISTORY_RING]`` is the spot of the
+    move made at ply t, 0 for a pass."""
+    step = _HISTORY_STEP
+    for back in range(1, recent + 1):
+        spot = played[(now - back) % HISTORY_RING]
+        row = spot if spot != 0 else table.shape[0] - 2  # a pass is the word of the size of the board
+        step *= _RECENT_STEP
+        for lane in range(LANES):
+            keys[lane] += table[row, lane] * step
+
+
+@kernel
+def choose(keys, symmetries):
+    """Return (symmetry, key) of a finished key vector: the smallest choosing key, and the stored key under it."""
+    chosen, least = 0, keys[0]
+    for turn in range(1, symmetries):
+        if keys[turn] < least:
+            chosen, least = turn, keys[turn]
+    return chosen, mix(keys[STORED + chosen])
+
+
+@kernel
 def position_key(ring, now, history, to_play, ko, table, symmetries, keys):
     """Return (symmetry, key) of the position whose stone keys are ``ring[now % HISTORY_RING]``.
 
@@ -91,8 +115,4 @@ def position_key(ring, now, history, to_play, ko, table, symmetries, keys):
         word ^= white * table[size_word + 1, lane]
         word ^= banned * table[ko, lane]
         keys[lane] += word
-    chosen, least = 0, keys[0]
-    for turn in range(1, symmetries):
-        if keys[turn] < least:
-            chosen, least = turn, keys[turn]
-    return chosen, mix(keys[STORED + chosen])
+    return choose(keys, symmetries)

@@ -1,5 +1,6 @@
 """Presets, files, inputs and single keys become one configuration."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,11 @@ def test_the_command_line_goes_before_the_file(records: str, tmp_path: Path) -> 
     assert config.input.paths == (records,)
 
 
+def test_an_archive_that_is_missing_is_no_misspelt_preset() -> None:
+    with pytest.raises(ConfigError, match=r"no such input: 9x9\.zip$"):
+        config_of(Arguments(("9x9.zip",)))
+
+
 def test_a_bare_word_is_a_string(records: str) -> None:
     assert config_of(Arguments((records,), assignments=("dedup.positions=off",))).dedup.positions == "off"
 
@@ -49,14 +55,18 @@ def test_a_bare_word_is_a_string(records: str) -> None:
         (Arguments(("agz17", "hdf5")), "agz17 and hdf5"),
         (Arguments(("missing.zip",)), "no such input: missing.zip"),
         (Arguments(inputs=("missing",)), "no such input: missing"),
-        (Arguments((".",), assignments=("split.vall=0.1",)), "did you mean 'val'"),
+        (Arguments(inputs=("quickstrat",)), "(did you mean the preset 'quickstart'?)"),
+        (Arguments(("agz17.tml",)), "no such input: agz17.tml (did you mean the preset 'agz17'?)"),
+        (Arguments(("my.tml",)), "no such input: my.tml (the name of a configuration ends in .toml)"),
+        (Arguments(("records",)), "no preset, file or folder 'records': presets are 9x9"),
+        (Arguments((".",), assignments=("split.vall=0.1",)), "did you mean 'split.val'"),
         (Arguments((".",), assignments=("split.val=2",)), "split.val = 2"),
         (Arguments((".",), assignments=("split=1",)), "table.key=value"),
         (Arguments((".",), assignments=("encode.scheme.x=1",)), "encode.scheme"),
     ],
 )
 def test_what_cannot_be_used_is_quoted(arguments: Arguments, message: str) -> None:
-    with pytest.raises(ConfigError, match=message.replace(".", r"\.")):
+    with pytest.raises(ConfigError, match=re.escape(message)):
         config_of(arguments)
 
 

@@ -167,6 +167,23 @@ def test_prediction_of_an_equivariant_model_is_its_own(size: tuple[int, int]) ->
     assert np.allclose(one_value, expected[1][2])
 
 
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((17, 46), r"not \[17, 46\] \(np.unpackbits unpacks packed ones\)"),
+        ((46,), r"not \[46\]"),
+        ((2, 17, 46), r"policy is \[1, 26\], not \[1, 783\] for 1 boards of 17x46"),
+        ((3, 2, 6, 6), r"policy is \[3, 26\], not \[3, 37\] for 3 boards of 6x6"),
+    ],
+)
+def test_planes_and_policies_that_do_not_fit_are_told(shape: tuple[int, ...], message: str) -> None:
+    def model(planes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        return np.zeros((len(planes), 26)), np.zeros(len(planes))
+
+    with pytest.raises(ValueError, match=message):
+        predict_with_symmetry(model, np.zeros(shape, dtype=np.uint8))
+
+
 @pytest.mark.parametrize("size", [(5, 5), (3, 4)])
 def test_prediction_of_any_model_becomes_equivariant(size: tuple[int, int]) -> None:
     """A model with a weight for each input: the average over all images turns with the board."""

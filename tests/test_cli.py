@@ -21,7 +21,7 @@ from example_builds import EXAMPLES, build_examples
 import pipeline
 from pipeline import manifest
 from pipeline.cli import cli
-from pipeline.config import Config
+from pipeline.config import Config, make_config
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = ("build", "explain", "init", "inspect", "plan", "schemes", "show", "stats", "verify")
@@ -85,12 +85,16 @@ def test_a_build_from_the_shell(tmp_path: Path) -> None:
 
 def test_an_archive_alone_is_enough(tmp_path: Path) -> None:
     """The first line of the README; the folder is named after the archive, whatever names the work in it has."""
-    with zipfile.ZipFile(tmp_path / "games.zip", "w") as file:
+    folder = tmp_path / "x games-2024"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "games.zip", "w") as file:
         file.write(ADA, "ada.sgf")
-    done = command("build", "games.zip", "--workers", "0", cwd=tmp_path)
+    done = command("build", "games.zip", "--workers", "0", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["games-agz17", "games.zip"]
-    assert command("verify", "games-agz17", cwd=tmp_path).returncode == 0
+    assert "done: games-agz17\n" in done.stdout
+    assert "empty         no rows in val for split.val = 0.05" in done.stdout
+    assert sorted(entry.name for entry in folder.iterdir()) == ["games-agz17", "games.zip"]
+    assert command("verify", "games-agz17", cwd=folder).returncode == 0
 
 
 def test_the_json_of_a_build_is_all_there_is_on_standard_output(tmp_path: Path) -> None:
@@ -109,16 +113,23 @@ def test_the_json_of_a_build_is_all_there_is_on_standard_output(tmp_path: Path) 
         (["build", "quickstrat"], "did you mean 'quickstart'"),
         (["build", "no.zip"], "no such input: no.zip"),
         (["build", ADA, "--scheme", "agz71"], "did you mean 'agz17'"),
-        (["build", ADA, "--set", "split.vall=0.1"], "did you mean 'val'"),
+        (["build", ADA, "--set", "split.vall=0.1"], "did you mean 'split.val'"),
         (["build", ADA, "--set", "encode.planes=['own_0']"], "do not exist yet"),
         (["build", ADA, "--executor", "dask"], "'local'"),
         (["build", ADA, "--workers", "-1"], "-1"),
         (["schemes", "sevenplane"], "did you mean 'seven_plane'"),
-        (["show", "no.sgf"], "no such file: no.sgf"),
+        (["show", "no.sgf"], "no such file or folder: no.sgf"),
+        (["show", "nope", "3"], "no such file or folder: nope"),
+        (["inspect", "nope"], "no such file or folder: nope"),
+        (["stats", "nope"], "no such file or folder: nope"),
+        (["verify", "nope"], "no such file or folder: nope"),
         (["show", ADA, "--scheme", "x"], "unknown scheme 'x'"),
         (["show", ADA, "--ply", "999"], "0 to 200"),
         (["show", ADA, "3"], "--ply 3"),
+        (["show", ADA, "--split", "val"], "--split is for data sets"),
+        (["show", ADA, "--planes", "nix"], "no plane 'nix': the planes are own_0"),
         (["explain", "no.sgf"], "no such file"),
+        (["explain", ADA, "--game", "7"], "no record '7'"),
         (["explain", ADA, "--config", "nix"], "no preset"),
     ],
 )
@@ -198,6 +209,7 @@ def test_a_build_that_keeps_nothing_is_1(tmp_path: Path) -> None:
     result = run("build", tmp_path / "in", "-o", tmp_path / "out", "--workers", "0")
     assert result.exit_code == 1
     assert "no game was kept" in result.stdout
+    assert "done" not in result.stdout
 
 
 def test_a_build_over_its_error_budget_is_1(tmp_path: Path) -> None:
@@ -207,7 +219,7 @@ def test_a_build_over_its_error_budget_is_1(tmp_path: Path) -> None:
 
 
 def test_what_is_no_data_set_is_1(tmp_path: Path) -> None:
-    for arguments in (["inspect"], ["verify"], ["show"]):
+    for arguments in (["inspect"], ["stats"], ["verify"], ["show"]):
         result = run(*arguments, tmp_path, *(["0"] if arguments == ["show"] else []))
         assert result.exit_code == 1
         assert "is no data set" in result.stderr
@@ -277,7 +289,10 @@ def test_inspect_show_explain_schemes_in_both_forms(dataset: Path) -> None:
 
 def test_init_prints_the_default_configuration() -> None:
     assert tomllib.loads(run("init").stdout)
-    assert json.loads(run("init", "--json").stdout) == Config().model_dump(mode="json")
+    told = json.loads(run("init", "--json").stdout)
+    assert told == tomllib.loads(run("init").stdout) | told
+    assert make_config(told, "init") == Config()
+    assert "planes" not in told["encode"]  # not in this version
 
 
 def test_a_row_that_is_not_there_is_2(dataset: Path) -> None:
@@ -287,11 +302,51 @@ def test_a_row_that_is_not_there_is_2(dataset: Path) -> None:
     assert run("show", dataset).exit_code == 2
 
 
+def test_what_is_for_record_files_is_refused_for_a_row(dataset: Path) -> None:
+    for option in (["--ply", "3"], ["--game", "1"], ["--scheme", "board"]):
+        result = run("show", dataset, "0", *option)
+        assert result.exit_code == 2
+        assert f"{option[0]} is for record files" in result.stderr
+
+
+def test_no_data_set_is_made_in_another_one_or_on_a_file(dataset: Path, tmp_path: Path) -> None:
+    (tmp_path / "games.zip").write_bytes(b"")
+    for output, message in ((dataset / "sub", "lies in the data set"), (tmp_path / "games.zip", "is a file")):
+        result = run("build", ADA, "-o", output, "--workers", "0")
+        assert result.exit_code == 2
+        assert f"{message}" in result.stderr
+    assert not (dataset / "sub").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [("show", ADA), ("show", ADA, "--planes", "own_0"), ("explain", ADA), ("plan", ADA)]
+)
+def test_kernels_that_are_compiled_are_told_of_on_standard_error(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernels of this process are loaded, so that only the words are new."""
+    monkeypatch.setattr("pipeline.warm.cache_folder", lambda: tmp_path)
+    first = run(*arguments, "--json")
+    assert json.loads(first.stdout)
+    assert first.stderr.startswith("compiling kernels, once for this version")
+    assert run(*arguments).stderr == ""
+
+
+def test_verify_and_show_tell_of_kernels_too(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, arguments in enumerate((["verify", dataset], ["show", dataset, "0"])):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.setattr("pipeline.warm.cache_folder", lambda folder=folder: folder)
+        assert run(*arguments).stderr.startswith("compiling kernels, once for this version")
+
+
 def test_explain_chooses_a_game(dataset: Path) -> None:
     result = run("explain", dataset, "--game", "loose/broken-cut.sgf")
     assert "bad-syntax" in result.stdout
-    assert run("explain", dataset, "--game", "nobody.sgf").exit_code == 1
-    assert run("explain", dataset, "--game", "nobody.sgf", "--json").exit_code == 1
+    for arguments in (["nobody.sgf"], ["nobody.sgf", "--json"], ["123", "--status", "kept"]):
+        missing = run("explain", dataset, "--game", *arguments)
+        assert missing.exit_code == 2
+        assert f"no record {arguments[0]!r}" in missing.stderr
     assert run("explain", dataset, "--set", "split.val=0.1").exit_code == 2
     assert "illegal-tail" in run("explain", EXAMPLES / "loose" / "broken-illegal-move.sgf", "--set",
                                  "rules.illegal=keep-prefix").stdout  # fmt: skip

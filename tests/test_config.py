@@ -69,9 +69,12 @@ def test_nothing_can_be_changed() -> None:
     ("tables", "said"),
     [
         ({"filtre": {}}, "my.toml: unknown key 'filtre': did you mean 'filter'?"),
-        ({"filter": {"size": [9]}}, "my.toml: unknown key 'filter.size': did you mean 'sizes'?"),
+        ({"filter": {"size": [9]}}, "my.toml: unknown key 'filter.size': did you mean 'filter.sizes'?"),
         ({"run": {"xyz": 1}}, "my.toml: unknown key 'run.xyz': known are workers, memory"),
-        ({"rules": {"default": {"kko": 1}}}, "my.toml: unknown key 'rules.default.kko': did you mean 'ko'?"),
+        (
+            {"rules": {"default": {"kko": 1}}},
+            "my.toml: unknown key 'rules.default.kko': did you mean 'rules.default.ko'?",
+        ),
         ({"rules": {"default": {"ko": "none"}}}, "my.toml: rules.default.ko = 'none': "),
         ({"rules": {"force": 3}}, "my.toml: rules.force = 3: write the name of a rule set, or a table"),
         ({"split": {"val": "much"}}, "my.toml: split.val = 'much': "),
@@ -84,7 +87,17 @@ def test_nothing_can_be_changed() -> None:
         ({"dedup": {"positions": "frist"}}, "my.toml: dedup.positions = 'frist': "),
         ({"output": {"rows_per_shard": 0}}, "my.toml: output.rows_per_shard = 0: "),
         ({"filter": {"sizes": []}}, "my.toml: filter.sizes = []: write a list of board sizes"),
-        ({"filter": {"sizes": 9}}, "my.toml: filter.sizes = 9: write a list of board sizes"),
+        ({"filter": {"sizes": 9.5}}, "my.toml: filter.sizes = 9.5: write a list of board sizes"),
+        ({"filter": {"sizes": "9x"}}, "not a board size: '9x' (write 19, or \"9x13\""),
+        ({"filter": {"sizes": True}}, "not a board size: True"),
+        ({"filter": {"handicap": 0}}, "my.toml: filter.handicap = 0: write the first and the last in brackets"),
+        ({"filter": {"komi": [7.5]}}, "my.toml: filter.komi = [7.5]: write the first and the last in brackets"),
+        ({"sample": {"plies": [1, 2, 3]}}, "my.toml: sample.plies = [1, 2, 3]: write the first and the last"),
+        ({"filter": {"dates": 2010}}, 'filter.dates = 2010: write the first and the last in brackets, e.g. ["2010-'),
+        (
+            {"filter": {"players_exclude": "Ada"}},
+            "filter.players_exclude = 'Ada': write a list in brackets, e.g. ['Ada']",
+        ),
         ({"filter": {"sizes": ["9y9"]}}, "not a board size: '9y9' (write 19, or \"9x13\""),
         ({"filter": {"sizes": [26]}}, "a board side must be 1 to 25, not 26"),
         ({"filter": {"sizes": ["9x0"]}}, "a board side must be 1 to 25, not '9x0'"),
@@ -122,6 +135,8 @@ def test_every_mistake_is_named_at_once() -> None:
         ([[5, 9], 7], (7, 9)),
         ([1], (1, 1)),
         ([25], (25, 25)),
+        (9, (9, 9)),
+        ("9x13", (9, 13)),
         ("any", (25, 25)),
     ],
 )
@@ -182,7 +197,9 @@ def test_set_below_a_value() -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no preset and no file 'agz71': did you mean 'agz17'\? Presets are .*agz17"):
+    with pytest.raises(
+        ConfigError, match=r"no preset, file or folder 'agz71': did you mean 'agz17'\? Presets are .*agz17"
+    ):
         read_toml("agz71")
     (tmp_path / "bad.toml").write_text("[split\n")
     with pytest.raises(ConfigError, match=r"bad.toml: not TOML: .*line 1"):

@@ -1,8 +1,11 @@
 """A plan foresees what the build makes."""
 
+import re
+import time
 import zipfile
 from pathlib import Path
 
+import pytest
 from example_builds import EXAMPLES
 
 from pipeline.build import build
@@ -46,7 +49,23 @@ def test_a_plan_of_many_files_scales_a_sample_up(tmp_path: Path) -> None:
     # Each of the three parts is rounded.
     assert abs(sum(found["rows"].values()) - 4 * 255) <= 2
     assert facts(estimate(make_config(tables, "test")))["bytes"] == found["bytes"]
-    assert any("about" in line for line in lines(foreseen))
+    text = lines(foreseen)
+    assert any(line.startswith("records       about 260 records") for line in text)
+    numbers = [number for line in text if line.startswith(("rows", "kept")) for number in re.findall(r"[\d,]+", line)]
+    assert all(len(number.replace(",", "").rstrip("0")) <= 2 for number in numbers if number.strip(","))
+
+
+def test_what_is_counted_is_not_rounded(tmp_path: Path) -> None:
+    many_games(tmp_path / "few.zip", 123)
+    text = lines(estimate(make_config({"input": {"paths": [str(tmp_path / "few.zip")]}}, "test")))
+    assert any(line == "records       123 records" for line in text)
+
+
+def test_compiling_is_no_part_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.plan.warm_up", lambda *arguments: time.sleep(3))
+    many_games(tmp_path / "few.zip", 3)
+    config = make_config({"input": {"paths": [str(tmp_path / "few.zip")]}}, "test")
+    assert estimate(config).seconds < 3
 
 
 def test_a_plan_of_nothing(tmp_path: Path) -> None:

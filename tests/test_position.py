@@ -67,14 +67,33 @@ def test_a_pass_is_a_turn() -> None:
         ({"black": ["A2", "B1"], "white": ["A1"]}, [], {}, "without liberties"),
         (None, [], {"to_play": "x"}, "'x'"),
         (None, [], {"scheme": "agz71"}, "did you mean 'agz17'"),
-        (None, [], {"rows": 26}, "26x19"),
+        (None, [], {"rows": 26}, "26x26"),
         (None, [], {"frame": (9, 9)}, "9x9"),
+        ([("black", "Q16")], [], {}, r"not a setup: \[\('black', 'Q16'\)\]"),
+        ({"black": "D4"}, [], {}, "not a list of points: 'D4'"),
+        ({"black": 3}, [], {}, "not a list of points: 3"),
+        (None, ["Q16"], {}, "not a move: 'Q16'"),
+        (None, ["B4"], {}, "not a move: 'B4'"),
+        (None, [("B", "D4", 1)], {}, r"not a move: \('B', 'D4', 1\)"),
+        (None, [("B", 7)], {}, r"7 is not a \(row, col\)"),
+        (None, [("B", (1.5, 2))], {}, r"\(1.5, 2\) is not a \(row, col\)"),
+        (None, [("B", None)], {}, r"None is not a \(row, col\)"),
         (None, [], {"rules": "house"}, "house"),
     ],
 )
 def test_bad_input_is_quoted(setup: Any, moves: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         encode_position(setup, moves, **options)
+
+
+def test_columns_are_as_many_as_rows_unless_told() -> None:
+    assert encode_position(rows=9).shape == (17, 11)
+    assert encode_position(rows=9, cols=13).shape == (17, 15)
+
+
+def test_points_may_be_arrays() -> None:
+    moves = [("B", np.array([3, 15])), ("W", [15, 3])]
+    assert np.array_equal(encode_position(None, moves), encode_position(None, [("B", (3, 15)), ("W", (15, 3))]))
 
 
 def test_a_ko_is_illegal_at_once_and_seen() -> None:

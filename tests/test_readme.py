@@ -1,15 +1,24 @@
 """The README says what is true: reasons and flags, presets, schemes, commands."""
 
+import os
 import re
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+from example_builds import EXAMPLES
 
-from pipeline.config import preset_names
+from pipeline.build import build
+from pipeline.columns import Layout
+from pipeline.config import make_config, preset_names
 from pipeline.encode import SCHEMES
 from pipeline.reasons import Flag, Reason
+from pipeline.table import SCHEMA
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("word", [*Reason, *Flag])
@@ -28,3 +37,34 @@ def test_schemes_and_presets_are_named() -> None:
         assert f"| `{name}` | {len(scheme.planes)} |" in README
     for name in preset_names():
         assert f"`{name}`" in README
+
+
+def test_the_columns_of_the_game_table_are_named() -> None:
+    section = README[README.index("`games.parquet` has a row") : README.index("## What is kept")]
+    first_cells = re.findall(r"^\| (`[^|]*`) \|", section, re.MULTILINE)
+    assert sorted(re.findall("`([^`]+)`", " ".join(first_cells))) == sorted(SCHEMA.names)
+
+
+def test_the_columns_of_shards_are_named() -> None:
+    section = README[README.index("| column | Parquet | HDF5 |") : README.index("Ten lines read it")]
+    named = set(re.findall("`([a-z_]+)`", " ".join(re.findall(r"^\| (`[^|]*`) \|", section, re.MULTILINE))))
+    layout = Layout("hdf5", (19, 19), ("own_0",), (), "", aggregate=True, key_bits=128)
+    assert named | {"policy_offsets"} == set(layout.names)
+
+
+def test_the_python_examples_run_as_they_stand(tmp_path: Path) -> None:
+    """All of them in one script, beside the archive and the data set of the first lines."""
+    with zipfile.ZipFile(tmp_path / "games.zip", "w") as file:
+        for path in sorted((EXAMPLES / "loose").glob("*.sgf")):
+            file.write(path, path.name)
+    tables = {"input": {"paths": [str(tmp_path / "games.zip")]}, "output": {"path": str(tmp_path / "games-agz17")}}
+    build(make_config({**tables, "run": {"workers": 0}}, "test"))
+    blocks = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 3
+    checks = "assert planes.shape == (17, 19, 19) and policy.shape == (362,) and float(value) == 0\n"
+    (tmp_path / "script.py").write_text("\n".join([*blocks[:2], checks, *blocks[2:]]))
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "script.py"]
+    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("games-board ")

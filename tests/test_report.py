@@ -42,18 +42,40 @@ def test_false_merges_follow_the_square_of_the_keys() -> None:
 
 
 def test_every_count_has_its_line(manifest: Manifest) -> None:
-    built = Built(Path("out"), manifest, {"read": 2.0, "encode": 4.0})
+    stored = sum(shard.rows for shard in manifest.shards)
+    built = Built(
+        Path("out"), manifest, {"read": 2.0, "encode": 4.0}, {"read": manifest.records.seen, "encode": stored}
+    )
     text = "\n".join(lines(built, CONFIG))
     records, positions, rows = manifest.records, manifest.positions, manifest.rows
     assert f"{records.seen:,} records" in text
     assert f"{records.kept} games" in text
     assert "1 occupied" in text
     assert "size-filtered" in text
-    assert f"merged {positions.merged:,} repeats; dedup.positions=off keeps them" in text
+    assert f"merged {positions.merged:,} repeats; dedup.positions=off keeps them" in text.splitlines()
     assert f"{rows.train:,} train, {rows.val:,} val, {rows.test:,} test" in text
-    assert f"{sum(shard.rows for shard in manifest.shards) / 4:,.0f} rows a second" in text
+    assert f"{records.seen / 2:,.0f} records a second" in text
+    assert f"{stored / 4:,.0f} rows a second" in text
+    assert f"{stored / 6:,.0f} rows a second" in text
     assert "expected of" in text
     assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_rates_are_of_what_this_run_did(manifest: Manifest) -> None:
+    """A stage whose tasks were all done before has no rate, nor one too short to measure."""
+    seconds = {"find": 0.001, "read": 1.0, "index": 0.04, "encode": 2.0}
+    text = lines(Built(Path("out"), manifest, seconds, {"read": 0, "index": 500, "encode": 100}), CONFIG)
+    timed = [" ".join(line.split()) for line in text if line.startswith(("find", "read", "index", "encode", "all"))]
+    assert timed == ["read 1.0 s", "encode 2.0 s 50 rows a second", "all 3.0 s 33 rows a second"]
+
+
+def test_a_part_without_rows_has_a_line_unless_none_were_wanted(manifest: Manifest) -> None:
+    rows = manifest.rows.model_copy(update={"val": 0, "test": 0})
+    built = Built(Path("out"), manifest.model_copy(update={"rows": rows}), {})
+    config = make_config({"split": {"val": 0.1, "test": 0}}, "test")
+    empty = [line for line in lines(built, config) if line.startswith("empty")]
+    assert len(empty) == 1
+    assert "no rows in val for split.val = 0.1" in empty[0]
 
 
 def test_a_finished_folder_has_nothing_to_do(manifest: Manifest) -> None:
@@ -69,6 +91,9 @@ def test_a_build_that_keeps_nothing_or_rejects_too_much_has_failed(manifest: Man
     assert failures(none, CONFIG) == ["no game was kept"]
     assert "20.00 %" in failures(fifth, strict)[0]
     assert failures(fifth, CONFIG) == failures(tenth, strict) == []
+    assert lines(none, CONFIG)[-1] == "FAILED: no game was kept"
+    assert not any("done" in line for line in lines(none, CONFIG))
+    assert lines(fifth, strict)[-2] == "done: out"
 
 
 def test_meanings_of_codes() -> None:

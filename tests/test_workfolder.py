@@ -207,6 +207,31 @@ def test_a_folder_of_somebody_else(tmp_path: Path) -> None:
     assert not published.is_foreign()
 
 
+def test_where_a_data_set_may_be_made(tmp_path: Path) -> None:
+    WorkFolder(tmp_path / "out").require_place()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FolderMismatch, match="file is a file"):
+        WorkFolder(tmp_path / "file").require_place()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_text("")
+    with pytest.raises(FolderMismatch, match="holds files that are no data set"):
+        WorkFolder(tmp_path / "notes").require_place()
+    WorkFolder(tmp_path / "notes" / "sub").require_place()
+
+
+@pytest.mark.parametrize("files", [["dataset.json", "games.parquet"], [".goplanes/build.json"]])
+def test_no_data_set_is_made_inside_another(files: list[str], tmp_path: Path) -> None:
+    """Neither inside a finished one nor inside one that is being built, by whatever path."""
+    for name in files:
+        (tmp_path / "set" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "set" / name).write_text("{}")
+    (tmp_path / "link").symlink_to(tmp_path / "set")
+    for inside in ("set/sub", "set/train/sub", "link/sub"):
+        with pytest.raises(FolderMismatch, match="lies in the data set"):
+            WorkFolder(tmp_path / inside).require_place()
+    WorkFolder(tmp_path / "set").require_place()
+
+
 def test_erasing_leaves_what_is_not_ours(folder: WorkFolder) -> None:
     ours = ["dataset.json", "games.parquet", "README.md", "train/shard-00000.parquet", "val/shard-00012.h5"]
     ours += ["test/shard-123456.h5", ".goplanes/work/read/part-000000.json"]

@@ -1,10 +1,8 @@
 """Planes that are all one or all zero on the board: the side to move."""
 
-from functools import partial
-
 from pipeline.board import BLACK, WHITE
 from pipeline.jit import kernel
-from pipeline.planes.group import Group, Plane
+from pipeline.planes.group import Group, Plane, on_boards
 
 
 @kernel
@@ -15,13 +13,34 @@ def _draw_to_play(colour, trace, positions, out, first):
                 out[i, first, byte] = trace.mask[byte]
 
 
+@kernel
+def _draw_ones(trace, positions, out, first):
+    for i in range(positions.shape[0]):
+        for byte in range(out.shape[2]):
+            out[i, first, byte] = trace.mask[byte]
+
+
+def ones(source: str) -> Group:
+    """All 1 on the board."""
+    return Group((Plane("ones", "1 everywhere on the board", "absolute", source),), on_boards(_draw_ones))
+
+
+def zeros(source: str) -> Group:
+    """All 0."""
+
+    def draw(*_: object) -> None:
+        """Nothing: planes are zero on entry."""
+
+    return Group((Plane("zeros", "0 everywhere", "absolute", source),), draw)
+
+
 def black_to_move(source: str) -> Group:
     """All 1 on the board where Black is to move."""
     plane = Plane("black_to_move", "1 everywhere if Black is to move", "absolute", source)
-    return Group((plane,), partial(_draw_to_play, BLACK))
+    return Group((plane,), on_boards(_draw_to_play, BLACK))
 
 
 def white_to_move(source: str) -> Group:
     """All 1 on the board where White is to move."""
     plane = Plane("white_to_move", "1 everywhere if White is to move", "absolute", source)
-    return Group((plane,), partial(_draw_to_play, WHITE))
+    return Group((plane,), on_boards(_draw_to_play, WHITE))

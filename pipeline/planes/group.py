@@ -7,11 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.trace import Trace
+from pipeline.traces import Traces
 
-# draw(trace, positions, out, first): for each i, draw the planes of trace position ``positions[i]``
+# draw(traces, positions, out, first): for each i, draw the planes of traced position ``positions[i]``
 # (int64[N]) into ``out[i, first : first + P]`` (uint8[N, all planes, B], packed, zero on entry).
-Draw = Callable[[Trace, NDArray[np.int64], NDArray[np.uint8], int], Any]
+Draw = Callable[[Traces, NDArray[np.int64], NDArray[np.uint8], int], Any]
+
+
+def on_boards(kernel: Callable[..., Any], *parameters: Any) -> Draw:
+    """Return the drawing by a kernel that needs no more than ``Traces.boards``."""
+
+    def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
+        kernel(*parameters, traces.boards, positions, out, first)
+
+    return draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +37,13 @@ class Plane:
 class Group:
     """Planes drawn together.
 
-    ``history``: earlier boards that the planes show; ``liberties``: whether ``Trace.liberties`` is needed.
+    ``history``: earlier boards that the planes show; ``recent``: last moves that they show, passes counted;
+    ``liberties``, ``ages``: whether these fields of ``Trace`` are needed.
     """
 
     planes: tuple[Plane, ...]
     draw: Draw
     history: int = 0
+    recent: int = 0
     liberties: bool = False
+    ages: bool = False

@@ -1,7 +1,7 @@
 """The simple-ko point."""
 
 from pipeline.jit import kernel
-from pipeline.planes.group import Group, Plane
+from pipeline.planes.group import Group, Plane, on_boards
 
 
 @kernel
@@ -14,4 +14,4 @@ def _draw_ko(trace, positions, out, first):
 
 def ko_point(source: str) -> Group:
     """The point banned by simple ko, whoever would play there."""
-    return Group((Plane("ko", "the simple-ko point", "absolute", source),), _draw_ko)
+    return Group((Plane("ko", "the simple-ko point", "absolute", source),), on_boards(_draw_ko))

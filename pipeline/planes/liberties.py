@@ -1,10 +1,12 @@
 """Stones by the liberties of their chain."""
 
-from functools import partial
+import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.board import WHITE
 from pipeline.jit import kernel
-from pipeline.planes.group import Group, Plane
+from pipeline.planes.group import Group, Plane, on_boards
+from pipeline.traces import Traces
 
 
 @kernel
@@ -23,6 +25,52 @@ def _draw_own_opp_liberties(most, trace, positions, out, first):
                         out[i, plane, byte] |= 0x80 >> bit
 
 
+@kernel
+def _draw_liberties(most, trace, positions, out, first):
+    for i in range(positions.shape[0]):
+        liberties = trace.liberties[positions[i]]
+        for index in range(liberties.shape[0]):
+            if liberties[index] > 0:
+                out[i, first + min(liberties[index], most) - 1, index >> 3] |= 0x80 >> (index & 7)
+
+
+@kernel
+def _draw_last_liberties(frame_cols, trace, positions, out, first):
+    for i in range(positions.shape[0]):
+        now = positions[i]
+        own = 1 if trace.to_play[now] == WHITE else 0
+        for index in range(trace.liberties.shape[1]):
+            byte, bit = index >> 3, 0x80 >> (index & 7)
+            if trace.liberties[now, index] != 1 or not trace.stones[now, 1 - own, byte] & bit:
+                continue
+            for step in (-frame_cols, -1, 1, frame_cols):
+                beside = index + step
+                if abs(step) == 1 and beside // frame_cols != index // frame_cols:
+                    continue
+                if beside < 0 or beside >= trace.liberties.shape[1]:
+                    continue
+                there, mark = beside >> 3, 0x80 >> (beside & 7)
+                if trace.mask[there] & mark and not (trace.stones[now, 0, there] | trace.stones[now, 1, there]) & mark:
+                    out[i, first, there] |= mark
+
+
+def chain_liberties(most: int, source: str) -> Group:
+    """Stones of either colour whose chain has 1, 2, ..., ``most`` or more liberties."""
+    names = [str(count) for count in range(1, most)] + [f"{most}_or_more"]
+    planes = tuple(Plane(f"liberties_{name}", f"chains with {_liberties(name)}", "absolute", source) for name in names)
+    return Group(planes, on_boards(_draw_liberties, most), liberties=True)
+
+
+def last_liberties(source: str) -> Group:
+    """The last liberty of every opp chain in atari, the ko point included."""
+
+    def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
+        _draw_last_liberties(traces.frame[1], traces.boards, positions, out, first)
+
+    plane = Plane("would_capture", "the last liberty of an opp chain in atari", "mover", source)
+    return Group((plane,), draw, liberties=True)
+
+
 def _liberties(name: str) -> str:
     return "1 liberty" if name == "1" else f"{name.replace('_', ' ')} liberties"
 
@@ -35,4 +83,4 @@ def own_opp_liberties(most: int, source: str) -> Group:
         for side in ("own", "opp")
         for name in names
     )
-    return Group(planes, partial(_draw_own_opp_liberties, most), liberties=True)
+    return Group(planes, on_boards(_draw_own_opp_liberties, most), liberties=True)

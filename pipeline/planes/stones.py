@@ -1,12 +1,10 @@
 """Stones: where they are now and were in the turns before, by colour or by the side to move."""
 
-from functools import partial
-
 import numpy as np
 
 from pipeline.board import WHITE
 from pipeline.jit import kernel
-from pipeline.planes.group import Group, Plane
+from pipeline.planes.group import Group, Plane, on_boards
 
 
 @kernel
@@ -62,10 +60,10 @@ def black_white(boards: int, source: str) -> Group:
 
 def _history_group(sides: tuple[str, str], boards: int, interleaved: bool, source: str) -> Group:
     step, second = (2, 1) if interleaved else (1, boards)
-    draw = partial(_draw_history, np.int64(boards), step, step, second, sides[0] == "own")
+    draw = on_boards(_draw_history, np.int64(boards), step, step, second, sides[0] == "own")
     return Group(_stone_planes(sides, boards, interleaved, source), draw, history=boards - 1)
 
 
 def empty(source: str) -> Group:
     """Empty points of the board."""
-    return Group((Plane("empty", "empty points", "absolute", source),), _draw_empty)
+    return Group((Plane("empty", "empty points", "absolute", source),), on_boards(_draw_empty))

@@ -1,0 +1,44 @@
+"""The last moves: where they were played, one plane a turn, and how long ago each stone was."""
+
+from pipeline.jit import kernel
+from pipeline.planes.group import Group, Plane, on_boards
+
+
+@kernel
+def _draw_recent(turns, trace, positions, out, first):
+    for i in range(positions.shape[0]):
+        now = positions[i]
+        for back in range(1, min(turns, now - trace.begin[now]) + 1):
+            index = trace.move[now - back]
+            if index >= 0:
+                out[i, first + back - 1, index >> 3] = 0x80 >> (index & 7)
+
+
+@kernel
+def _draw_ages(most, trace, positions, out, first):
+    for i in range(positions.shape[0]):
+        ages = trace.ages[positions[i]]
+        for index in range(ages.shape[0]):
+            if ages[index] > 0:
+                out[i, first + min(ages[index], most) - 1, index >> 3] |= 0x80 >> (index & 7)
+
+
+def recent_moves(turns: int, source: str) -> Group:
+    """Where the moves 1 to ``turns`` turns ago were played, whoever played them, also where the stone is gone.
+
+    A pass leaves its plane empty; nothing is shown from before the start or the last setup.
+    """
+    planes = tuple(
+        Plane(f"move_{back}", f"the move {back} turn{'s' if back > 1 else ''} ago", "absolute", source)
+        for back in range(1, turns + 1)
+    )
+    return Group(planes, on_boards(_draw_recent, turns), recent=turns)
+
+
+def ages(most: int, source: str) -> Group:
+    """Stones played 1, 2, ..., ``most`` or more turns ago; setup stones are in the last plane. A pass is a turn."""
+    names = [str(age) for age in range(1, most)] + [f"{most}_or_more"]
+    planes = tuple(
+        Plane(f"age_{name}", f"stones played {name.replace('_', ' ')} turns ago", "absolute", source) for name in names
+    )
+    return Group(planes, on_boards(_draw_ages, most), recent=most - 1, ages=True)

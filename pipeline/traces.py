@@ -1,0 +1,40 @@
+"""The boards of some games, and what plane families work out of them: each once, and only if a plane asks."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.games import Games
+from pipeline.trace import Trace, trace
+from pipeline.whatif import Moves, trace_moves
+
+
+class Traces:
+    """All positions of the games in ``order`` (one size, legal throughout) over their first ``plies[g]`` moves.
+
+    ``boards`` is made at once, with liberties and ages if told so; the rest when it is first asked for.
+    """
+
+    def __init__(
+        self,
+        games: Games,
+        order: NDArray[np.int64],
+        plies: NDArray[np.int64],
+        frame: tuple[int, int],
+        liberties: bool = False,
+        ages: bool = False,
+    ) -> None:
+        self.frame = frame
+        self._where = games, order, plies, frame
+        self.boards: Trace = trace(*self._where, liberties, ages)
+
+    @cached_property
+    def moves(self) -> Moves:
+        """What each move of the side to move would do."""
+        return trace_moves(*self._where)
+
+    @cached_property
+    def opponent_moves(self) -> Moves:
+        """What each move of the other side would do if it were its turn, with no ko point."""
+        return trace_moves(*self._where, opponent=True)
