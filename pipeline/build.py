@@ -15,7 +15,7 @@ from pipeline.manifest import Manifest
 from pipeline.progress import Progress
 from pipeline.publish import BuildError, Job
 from pipeline.rebuild import origin_of
-from pipeline.rules import resolve
+from pipeline.rules import rule_set
 from pipeline.shard import require_codec
 from pipeline.sources import find_inputs
 from pipeline.stages import Stages, worker_count
@@ -78,7 +78,7 @@ def check_config(config: Config) -> tuple[Scheme, Layout]:
     """Return the scheme and the shards' layout. Raises ConfigError for what no build can do."""
     try:
         scheme = find_scheme(config.encode.scheme)
-        resolve(None, config.rules)
+        _require_rules(config)
         names = scheme.plane_names
         layout = Layout(
             format=config.output.format,
@@ -92,8 +92,7 @@ def check_config(config: Config) -> tuple[Scheme, Layout]:
             key_bits=config.dedup.key_bits,
         )
         require_codec(layout)
-        for encoding in config.input.encodings:
-            "".encode(encoding)
+        _require_encodings(config)
     except (ValueError, LookupError) as error:
         raise ConfigError(str(error)) from None
     if config.filter.min_rank is not None and read_rank(config.filter.min_rank)[0] is None:
@@ -103,6 +102,25 @@ def check_config(config: Config) -> tuple[Scheme, Layout]:
     if config.run.executor != "local":
         raise ConfigError(f"run.executor = {config.run.executor!r}: this version has 'local' alone")
     return scheme, layout
+
+
+def _require_rules(config: Config) -> None:
+    """Raise ConfigError where rules have a name that is not known."""
+    for key, rules in (("default", config.rules.default), ("force", config.rules.force)):
+        if isinstance(rules, str):
+            try:
+                rule_set(rules)
+            except ValueError as error:
+                raise ConfigError(f"rules.{key} = {rules!r}: {error}") from None
+
+
+def _require_encodings(config: Config) -> None:
+    """Raise ConfigError where an encoding is not known, or none of texts."""
+    for encoding in config.input.encodings:
+        try:
+            "".encode(encoding)
+        except (ValueError, LookupError) as error:
+            raise ConfigError(f"input.encodings: {encoding!r}: {error}") from None
 
 
 def config_fingerprint(config: Config, scheme: Scheme) -> str:
@@ -119,11 +137,11 @@ def output_path(config: Config) -> Path:
 
 
 def _finished(folder: WorkFolder) -> Manifest:
-    """Return the manifest of a folder that is complete. Raises BuildError where shards are missing."""
+    """Return the manifest of a folder that is complete. Raises BuildError where a file is missing."""
     manifest = manifests.read_manifest(folder.path)
-    for shard in manifest.shards:
-        path = folder.path / shard.path
-        if not path.is_file() or path.stat().st_size != shard.bytes:
+    for entry in (*manifest.shards, manifest.games):
+        path = folder.path / entry.path
+        if not path.is_file() or path.stat().st_size != entry.bytes:
             raise BuildError(f"{path}: missing or cut short; build again with --overwrite")
     folder.clear_work()
     return manifest

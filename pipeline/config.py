@@ -9,7 +9,8 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -27,6 +28,9 @@ from pydantic import (
 )
 
 MAX_SIDE = 25
+_MAX_FILE = 2**20  # bytes of a TOML file
+_MAX_NESTING = 10
+_MAX_SHOWN = 200  # characters of a value in a message
 ANY_FRAME = (MAX_SIDE, MAX_SIDE)
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
@@ -47,7 +51,7 @@ def _byte_count(value: object) -> object:
         raise ValueError(f"not a number of bytes: {value!r} (write 16777216, '16MiB' or '2GB')") from None
 
 
-Bytes = Annotated[int, BeforeValidator(_byte_count), Field(ge=1)]
+Bytes = Annotated[int, BeforeValidator(_byte_count), Field(ge=1, le=2**62)]
 
 
 def _board_size(value: object) -> tuple[int, int]:
@@ -106,9 +110,24 @@ def _dates_in_order(span: tuple[str, str]) -> tuple[str, str]:
 
 def _date(value: str) -> str:
     """Check a date that may lack the day, or the month and the day."""
-    if not re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", value):
-        raise ValueError(f"not a date: {value!r} (write 2016-03-09, 2016-03 or 2016)")
+    try:
+        if not re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", value):
+            raise ValueError
+        date.fromisoformat(f"{value}-01-01"[:10])  # what is left out begins with the first
+    except ValueError:
+        raise ValueError(f"not a date: {value!r} (write 2016-03-09, 2016-03 or 2016)") from None
     return value
+
+
+def _path(value: str) -> str:
+    """Refuse what is no path on any system."""
+    if "\0" in value:
+        raise ValueError("a path cannot hold the character NUL")
+    return value
+
+
+FilePath = Annotated[str, AfterValidator(_path)]
+Komi = Annotated[float, Field(ge=-150, le=150)]
 
 
 Span = Annotated[tuple[int, int], AfterValidator(_in_order), _two("[0, 9]")]
@@ -131,7 +150,7 @@ class _Table(BaseModel):
 class Input(_Table):
     """Where the records are, and how much of an archive is believed."""
 
-    paths: tuple[str, ...] = Field((), description="folders, .sgf files and archives to read")
+    paths: tuple[FilePath, ...] = Field((), description="folders, .sgf files and archives to read")
     include: tuple[str, ...] = Field(("*",), description="read only members whose path matches one of these globs")
     exclude: tuple[str, ...] = Field((), description="leave out members whose path matches one of these globs")
     max_member_bytes: Bytes = Field(16 * 2**20, description="largest member, counted as it comes out of the archive")
@@ -164,7 +183,7 @@ class RuleTable(_Table):
     suicide: bool = False
     button: bool = False
     bonus: Literal["0", "N-1", "N"] = "0"
-    komi: float = 7.5
+    komi: Komi = 7.5
 
 
 def _rules_kind(value: object) -> str | None:
@@ -187,7 +206,7 @@ class Rules(_Table):
 
     default: RulesChoice = Field("chinese", description="rules of a record whose RU is missing or unknown")
     force: RulesChoice | None = Field(None, description="one rule set for every record, whatever its RU")
-    komi_default: float | None = Field(None, description="komi of a record that states none (unset: unknown)")
+    komi_default: Komi | None = Field(None, description="komi of a record that states none (unset: unknown)")
     illegal: Literal["drop", "keep-prefix"] = Field("drop", description="a game with an illegal move")
 
 
@@ -265,7 +284,7 @@ class Augment(_Table):
 class Output(_Table):
     """The files."""
 
-    path: str | None = Field(None, description="the data set's folder (unset: named after the input and the scheme)")
+    path: FilePath | None = Field(None, description="the data set's folder (unset: named after the input and the scheme)")
     format: Literal["parquet", "hdf5"] = Field("parquet", description="of the shards")
     packed: bool = Field(True, description="bits packed eight to a byte; false (HDF5 only): (N, P, H, W) bytes")
     rows_per_shard: int = Field(65_536, ge=1, le=2**23, description="most rows in a shard")
@@ -329,7 +348,11 @@ def read_toml(source: str) -> dict[str, Any]:
         if source in preset_names():
             text = resources.files("pipeline.presets").joinpath(f"{source}.toml").read_text("utf-8")
         else:
-            text = Path(source).read_text("utf-8")
+            with open(source, "rb") as file:
+                data = file.read(_MAX_FILE + 1)
+            if len(data) > _MAX_FILE:
+                raise ConfigError(f"{source}: not a configuration: more than {_MAX_FILE} bytes")
+            text = data.decode("utf-8")
     except FileNotFoundError:
         near = difflib.get_close_matches(source, preset_names(), 1)
         hint = f"did you mean {near[0]!r}? Presets are" if near else "presets are"
@@ -338,7 +361,10 @@ def read_toml(source: str) -> dict[str, Any]:
         raise ConfigError(f"{source}: not a TOML file (not UTF-8 at byte {error.start})") from None
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise ConfigError(f"{source}: not TOML: nested too deep") from None
+    except ValueError as error:
+        # Beside faults of grammar: a decimal number of more digits than Python reads.
         raise ConfigError(f"{source}: not TOML: {error}") from None
 
 
@@ -346,22 +372,32 @@ def set_value(tables: dict[str, Any], assignment: str) -> None:
     """Apply ``table.key=value`` to ``tables``. The value is TOML; a bare word is a string."""
     name, equals, text = assignment.partition("=")
     keys = name.strip().split(".")
+    said = f"--set {_shown(assignment)}"
     if not equals or len(keys) < 2 or not all(keys):
-        raise ConfigError(f"--set {assignment!r}: write table.key=value, e.g. split.val=0.1")
+        raise ConfigError(f"{said}: write table.key=value, e.g. split.val=0.1")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        read = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
-        value = text.strip()
+        read = {"value": text.strip()}
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{said}: {error}") from None
+    if len(read) > 1:
+        raise ConfigError(f"{said}: one key at a time, give --set again for another")
     table = tables
     for key in keys[:-1]:
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
-            raise ConfigError(f"--set {assignment!r}: {key!r} is not a table")
-    table[keys[-1]] = value
+            raise ConfigError(f"{said}: {key!r} is not a table")
+    table[keys[-1]] = read["value"]
 
 
 def make_config(tables: Mapping[str, Any], origin: str) -> Config:
     """Validate tables of keys. Raises ConfigError naming ``origin``, each wrong key and its value."""
+    for key, value, depth in _values(tables):
+        if depth > _MAX_NESTING:
+            raise ConfigError(f"{origin}: {key}: nested too deep")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ConfigError(f"{origin}: {key}: an integer of more than 64 bits")
     try:
         return Config.model_validate(dict(tables))
     except ValidationError as error:
@@ -371,13 +407,32 @@ def make_config(tables: Mapping[str, Any], origin: str) -> Config:
         raise ConfigError("\n".join(f"{origin}: {line}" for line in dict.fromkeys(lines))) from None
 
 
+def _values(tables: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:
+    """Yield every value in nested tables and lists with its key and how deep it lies, outer ones first."""
+    pending: list[tuple[str, Any, int]] = [("", tables, 0)]
+    while pending:
+        key, value, depth = pending.pop()
+        yield key, value, depth
+        if isinstance(value, Mapping):
+            prefix = f"{key}." if key else ""
+            pending += [(f"{prefix}{name}", inner, depth + 1) for name, inner in value.items()]
+        elif isinstance(value, (list, tuple)):
+            pending += [(key, inner, depth + 1) for inner in value]
+
+
+def _shown(value: object) -> str:
+    """Return a value as it is shown in a message: long ones cut."""
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text):,} characters)"
+
+
 def _explain(where: tuple[int | str, ...], kind: str, message: str, value: object) -> str:
     """Say in one line what is wrong with a key, and which key may have been meant."""
     key = ".".join(str(part) for part in where if not str(part).startswith(("function-", "rules-")))
     if kind == "tuple_type":
-        return f"{key} = {value!r}: write a list in brackets, e.g. {[value]}"
+        return f"{key} = {_shown(value)}: write a list in brackets, e.g. {_shown([value])}"
     if kind != "extra_forbidden":
-        return f"{key} = {value!r}: {message.removeprefix('Value error, ')}"
+        return f"{key} = {_shown(value)}: {message.removeprefix('Value error, ')}"
     known = _known_keys(where[:-1])
     near = difflib.get_close_matches(str(where[-1]), known, 1)
     meant = ".".join([*key.split(".")[:-1], *near])

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,27 @@ from typing import Any
 
 TEMPORARY = ".tmp-"
 _CHUNK = 1 << 20
+
+
+class NotAFileError(OSError):
+    """A pipe, a socket or a device where a file should be; the text names it."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: is a pipe, a socket or a device, not a file"
+
+
+def require_file(path: str | os.PathLike[str]) -> None:
+    """Raise NotAFileError where opening ``path`` could wait for ever: a pipe waits for its other end.
+
+    Raises OSError where there is nothing or nothing can be seen; a folder is left to who opens it.
+    """
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise NotAFileError(os.fspath(path))
 
 
 @contextmanager
@@ -54,6 +76,7 @@ def write_report(path: str | os.PathLike[str], facts: dict[str, Any]) -> None:
 def read_report(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """Read what ``write_report`` wrote; None where it is missing, cut or changed."""
     try:
+        require_file(path)
         facts = json.loads(Path(path).read_bytes())
         return facts if isinstance(facts, dict) and facts.pop("check", None) == _digest(facts) else None
     except (OSError, ValueError, RecursionError):

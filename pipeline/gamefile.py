@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 
 from pipeline.archives import printable
 from pipeline.columns import ShardError
+from pipeline.files import NotAFileError, require_file
 from pipeline.load import Dataset
 from pipeline.manifest import GAMES
 from pipeline.table import SCHEMA, games_of, row_fault
 
 _BATCH = 4096  # records in memory at a time
+_NUMBERS = ("komi", "margin")
 _NEVER_NULL = ("game", "source", "index", "content", "status")
 
 
@@ -27,20 +30,30 @@ def _faults(dataset: Dataset) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise ShardError(f"{dataset.folder / GAMES}: is missing") from None
+    except NotAFileError as error:
+        raise ShardError(str(error)) from None
     except pa.ArrowException as error:
         raise ShardError(f"{dataset.folder / GAMES}: cannot be read ({str(error)[:200]})") from None
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    require_file(path)
+    return pq.ParquetFile(path)
 
 
 def batches(dataset: Dataset, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """Yield the game table in its order, some thousand records at a time. Raises ShardError where it is not one."""
     path = dataset.folder / GAMES
-    with _faults(dataset), pq.ParquetFile(path) as file:
+    with _faults(dataset), _opened(path) as file:
         if not file.schema_arrow.equals(SCHEMA):
             raise ShardError(f"{path}: its columns are not those of a game table")
         for batch in file.iter_batches(_BATCH, columns=list(columns) if columns is not None else None):
             for name in _NEVER_NULL:
                 if name in batch.schema.names and batch.column(name).null_count:
                     raise ShardError(f"{path}: a record has no {name}")
+            for name in _NUMBERS:
+                if name in batch.schema.names and pc.all(pc.is_finite(batch.column(name))).as_py() is False:
+                    raise ShardError(f"{path}: a record has a {name} that is no number")
             yield pa.Table.from_batches([batch])
 
 

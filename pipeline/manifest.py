@@ -5,6 +5,7 @@ run (time, host, workers, memory) and holds no absolute path, so equal builds gi
 """
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pipeline import __version__
 from pipeline.columns import FORMAT_VERSION, SUFFIXES, Format, Layout, describe
 from pipeline.config import MAX_SIDE
-from pipeline.files import write_whole
+from pipeline.files import NotAFileError, require_file, write_whole
 
 NAME = "dataset.json"
 GAMES: Final = "games.parquet"
@@ -180,6 +181,21 @@ class Manifest(_Part):
     shards: tuple[ShardEntry, ...]
     games: GamesEntry
 
+    @field_validator("config")
+    @classmethod
+    def _plain_numbers(cls, config: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what cannot be written as JSON again: no build stores it."""
+        pending: list[Any] = [config]
+        while pending:
+            value = pending.pop()
+            if isinstance(value, (dict, list)):
+                pending += value.values() if isinstance(value, dict) else value
+            elif isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{value} is no number")
+            elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+                raise ValueError("an integer of more than 64 bits")
+        return config
+
     @model_validator(mode="after")
     def _shards_fit(self) -> "Manifest":
         paths = [shard.path for shard in self.shards]
@@ -299,8 +315,11 @@ def read_manifest(folder: Path | str) -> Manifest:
     """
     path = Path(folder) / NAME
     try:
+        require_file(path)
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
+    except NotAFileError as error:
+        raise ManifestError(str(error)) from None
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         raise ManifestError(f"{path}: not found: {folder} is no data set, or its build is not finished") from error
     if len(data) > MAX_BYTES:

@@ -43,11 +43,16 @@ _START = re.compile(rb"\(\s*;")
 _RESTART = re.compile(
     rb"\(\s*;\s*(?:AP|BR|CA|DT|EV|FF|GM|GN|HA|KM|PB|PC|PW|RE|RO|RU|SO|ST|SZ|US|WR|FileFormat|GaMe|SiZe)\s*\["
 )
+_STOP = re.compile(rb"\s*(\[)?")  # what is looked at where a tree breaks off
 _ODD_TEXT = re.compile(rb"[\\\n\r\t\f\v]")
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _MAX_BROKEN = 1_000  # broken trees in a row before the rest of a file is given up
-_LEAST_RECORD = 64  # bytes: a file may hold this many records beyond the first thousand
-_MAX_READING = 4  # times its size that a file with broken trees is read
+_LEAST_RECORD = 128  # bytes: a file may hold this many records beyond the first thousand
+# The work on broken trees, which may be read again and again, in bytes: one looked at is one, and a token,
+# which takes about as long as eight of them do in a value whose bracket is missing, eight more.
+_TOKEN_WORK = 8
+_MAX_WORK = 4  # times the size of the file, but at least
+_LEAST_WORK = 16_000_000
 # A token takes some 70 bytes, a node 300, an escape 130 while it is matched: in a file with more than
 # two million bytes that may end a token, a tree is read for three million bytes and no further.
 _TOKEN_ENDS = b"(;)[\\ \n\r\t\f\v"
@@ -55,6 +60,18 @@ _MAX_TOKEN_ENDS = 2_000_000
 _MAX_DENSE_TREE = 3_000_000
 
 Token = tuple[str, bytes]  # sgfmill's: "I" property name, "V" value, "D" one of ( ; )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """A game tree in a file: its first byte, the one after its last, whether it is closed there, and the work that
+    a broken one has cost (0 if closed)."""
+
+    start: int
+    end: int
+    tokens: list[Token]
+    closed: bool
+    work: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +132,8 @@ def parse_member(data: bytes, input: Input, parse: Parse, rules: Rules) -> list[
     """Every game tree of a file, in order, as a game or a reject; never empty.
 
     A broken tree does not hide those after it. A file without a tree is one reject, NO_GAME. After
-    1,000 broken trees in a row, or more records or more reading than a file of its size can need,
-    the rest of the file is one reject: time and memory stay linear.
+    1,000 broken trees in a row, or more records or more work on broken trees than a file of its size
+    can need, the rest of the file is one reject: time and memory stay linear.
     Raises on no bytes at all; ``ValueError`` only where the configuration names unknown rules.
     """
     if b"(" not in data or b";" not in data:
@@ -124,26 +141,26 @@ def parse_member(data: bytes, input: Input, parse: Parse, rules: Rules) -> list[
     text, flags = decode(data, input.encodings)
     sgf = text.encode("utf-8", "replace")
     records: list[Game | Rejected] = []
-    broken = reading = 0
-    for start, end, tokens, closed in _trees(sgf):
-        content = _digest(sgf[start:end])
-        broken_off = None if closed else _break(sgf, end)
-        record = _record(len(records), content, start, tokens, broken_off, flags, parse, rules)
+    broken = work = 0
+    for tree in _trees(sgf):
+        content = _digest(sgf[tree.start : tree.end])
+        broken_off = None if tree.closed else _break(sgf, tree.end)
+        record = _record(len(records), content, tree.start, tree.tokens, broken_off, flags, parse, rules)
         records.append(record)
-        reading += end - start
+        work += tree.work
         broken = broken + 1 if isinstance(record, Rejected) and record.reason is Reason.BAD_SYNTAX else 0
         if (
             broken >= _MAX_BROKEN
             or len(records) >= _MAX_BROKEN + len(sgf) // _LEAST_RECORD
-            or reading > _MAX_READING * len(sgf)
+            or work > max(_LEAST_WORK, _MAX_WORK * len(sgf))
         ):
-            records.append(_rest(len(records), sgf, end))
+            records.append(_rest(len(records), sgf, tree.end))
             break
     return records or [_no_game(data)]
 
 
-def _trees(sgf: bytes) -> Iterator[tuple[int, int, list[Token], bool]]:
-    """The game trees of a file: start, end, tokens, and whether the tree is closed where it ends."""
+def _trees(sgf: bytes) -> Iterator[_Tree]:
+    """The game trees of a file, in order; after a broken one they may overlap."""
     dense = len(sgf) - len(sgf.translate(None, _TOKEN_ENDS)) > _MAX_TOKEN_ENDS
     match = _START.search(sgf)
     while match is not None:
@@ -151,8 +168,15 @@ def _trees(sgf: bytes) -> Iterator[tuple[int, int, list[Token], bool]]:
         source = memoryview(sgf)[: start + _MAX_DENSE_TREE] if dense else sgf
         tokens, end = sgf_grammar.tokenise(source, start)
         closed = _is_closed(tokens)
-        yield start, end, tokens, closed
+        yield _Tree(start, end, tokens, closed, 0 if closed else _work(sgf, start, end, len(source), len(tokens)))
         match = _START.search(sgf, end) if closed else _RESTART.search(sgf, start + 1)
+
+
+def _work(sgf: bytes, start: int, end: int, limit: int, tokens: int) -> int:
+    """What a broken tree has cost: a value without its bracket was looked at up to ``limit``, though it is no token."""
+    stop = _STOP.match(sgf, end)
+    seen = end if stop is None else limit if stop[1] else stop.end()
+    return seen - start + _TOKEN_WORK * tokens
 
 
 def _is_closed(tokens: list[Token]) -> bool:

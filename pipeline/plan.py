@@ -23,6 +23,7 @@ SAMPLE = 200  # files that may hold records
 _SAMPLE_BYTES = 64 * 2**20
 # Stages whose work is shared among worker processes.
 _SHARED = ("read", "index", "encode")
+_START_SECONDS = 2.0  # until worker processes have loaded their libraries and kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def estimate(config: Config, progress: Progress | None = None) -> Estimate:
         built = _build_sample(chosen, config, Path(folder))
     scale = count / len(chosen) if chosen else 1.0
     workers = worker_count(config)
-    seconds = finding + reading
+    seconds = finding + reading + (_START_SECONDS if workers else 0.0)
     for name, spent in built.seconds.items():
         if name not in {"find", "compile"}:
             seconds += spent * scale / (max(1, workers) if name in _SHARED else 1)

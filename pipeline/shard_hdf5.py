@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 
 from pipeline.columns import BLOCK_ROWS, POLICY, Columns, Compression, Layout, ShardError, count, rebatch
+from pipeline.files import NotAFileError, require_file
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _ATTRIBUTE = "goplanes"
@@ -230,11 +231,14 @@ def _opened(path: Path, layout: Layout) -> Iterator[tuple[h5py.File, int]]:
 def _size_of_hdf5(path: Path) -> int:
     """Return the size of a file that begins as HDF5 does. Raises ShardError, PermissionError."""
     try:
+        require_file(path)
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(len(_SIGNATURE))
     except (FileNotFoundError, IsADirectoryError) as error:
         raise ShardError(f"{path}: is missing") from error
+    except NotAFileError as error:
+        raise ShardError(str(error)) from None
     if size == 0:
         raise ShardError(f"{path}: is empty (0 bytes)")
     if head != _SIGNATURE:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipeline.columns import BLOCK_ROWS, Columns, Layout, ShardError, rebatch
+from pipeline.files import NotAFileError, require_file
 from pipeline.parquet_format import ChunkFacts, FormatError, GroupFacts, read_footer, require_pages
 
 _KEY = b"goplanes"
@@ -154,6 +155,7 @@ def _opened(path: Path, layout: Layout) -> Iterator[tuple[pq.ParquetFile, int, l
 def _footer(path: Path) -> tuple[int, bytes]:
     """Return the size and the footer of a file that begins and ends as Parquet does. Raises ShardError, OSError."""
     try:
+        require_file(path)
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size == 0:
@@ -172,6 +174,8 @@ def _footer(path: Path) -> tuple[int, bytes]:
             return size, file.read(length)
     except (FileNotFoundError, IsADirectoryError) as error:
         raise ShardError(f"{path}: is missing") from error
+    except NotAFileError as error:
+        raise ShardError(str(error)) from None
 
 
 def _require_schema(path: Path, found: pa.Schema, layout: Layout) -> None:

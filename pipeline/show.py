@@ -1,6 +1,7 @@
 """Looking at one position: a board in text, what is known of it, and any plane."""
 
 import difflib
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from pipeline.columns import ShardError
 from pipeline.config import Config, ConfigError
 from pipeline.coordinates import LETTERS, point_name
 from pipeline.faults import move_name
+from pipeline.files import NotAFileError, require_file
 from pipeline.load import Dataset
 from pipeline.parse import Game, Rejected, parse_member
 from pipeline.position import Position, label_name, planes_at, position_at, single_game, turned
@@ -167,8 +169,12 @@ def show_record(
 def _record(path: str, number: int, config: Config) -> Game:
     """Read game ``number`` of a file. Raises ConfigError where it has no such game, RecordError where it is none."""
     limit = config.input.max_member_bytes
+    try:
+        require_file(path)
+    except NotAFileError as error:
+        raise ConfigError(printable(str(error))) from None
     with open(path, "rb") as file:
-        data = file.read(limit + 1)
+        data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
     if len(data) > limit:
         raise ConfigError(f"{path}: larger than input.max_member_bytes = {limit}")
     if archive_kind(data[:512]):

@@ -28,7 +28,7 @@ from pipeline.archives import (
     private,
     read_archive,
 )
-from pipeline.files import whole_file
+from pipeline.files import NotAFileError, require_file, whole_file
 from pipeline.reasons import Reason
 from pipeline.streams import archive_kind
 
@@ -67,7 +67,12 @@ class InputChangedError(OSError):
     """An input is not what it was when it was listed; the text names it."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"input changed while it was being read, run again: {printable(path)}")
+        # The path alone is the argument: a worker's error is made anew from its arguments.
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"input changed while it was being read, run again: {printable(self.path)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +282,9 @@ def _check(handle: BinaryIO, file: InputFile) -> None:
 def opened(file: InputFile) -> Iterator[BinaryIO]:
     """Open a listed file. Raises ``InputChangedError`` where it is another one before or after it is read."""
     try:
+        require_file(file.path)
         handle = open(file.path, "rb")  # noqa: SIM115 - closed below; the errors of the block are not ours
-    except FileNotFoundError:
+    except (FileNotFoundError, NotAFileError):
         raise InputChangedError(file.path) from None
     with handle:
         _check(handle, file)

@@ -117,7 +117,7 @@ def _declared(data: bytes) -> tuple[str | None, set[Flag]]:
 def _strict(data: bytes, encoding: str) -> str | None:
     try:
         return data.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
+    except (UnicodeError, LookupError):
         return None
 
 

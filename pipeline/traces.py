@@ -26,6 +26,7 @@ class Traces:
         ages: bool = False,
     ) -> None:
         self.frame = frame
+        self.size = int(games.rows[order[0]]), int(games.cols[order[0]])
         self._where = games, order, plies, frame
         self.boards: Trace = trace(*self._where, liberties, ages)
 

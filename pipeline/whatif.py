@@ -43,12 +43,16 @@ class Moves(NamedTuple):
     """For T positions and every frame point, what a move there by one side would do.
 
     ``liberties`` uint8[T, frame area]: of the chain with the new stone, 0 where the move is not legal;
-    ``stones`` uint8: the size of that chain; ``captured`` uint8: the stones it takes. All at most 255.
+    ``stones``: the size of that chain; ``captured``: the stones it takes; ``joined``: the chains it joins
+    into one; ``enemy``: the fewest liberties, after the move, of the other side's chains beside it that it
+    does not take, 0 where there is none. All uint8, at most 255.
     """
 
     liberties: NDArray[np.uint8]
     stones: NDArray[np.uint8]
     captured: NDArray[np.uint8]
+    joined: NDArray[np.uint8]
+    enemy: NDArray[np.uint8]
 
 
 @kernel
@@ -81,7 +85,7 @@ def _free_captured(board, union, chain, spot, friends):
 
 @kernel
 def what_if(board, spot, colour, union, friends):
-    """Return (liberties, stones, captured) of a move at the empty ``spot``; liberties 0: it is suicide.
+    """Return (liberties, stones, captured, joined) of a move at the empty ``spot``; liberties 0: it is suicide.
 
     ``union`` uint64[WORDS] and ``friends`` int64[4] are scratch.
     """
@@ -103,7 +107,7 @@ def what_if(board, spot, colour, union, friends):
         elif there != OFF and points[LIBERTIES + points[CHAIN + spot + step]] == 1:
             captured += 1
     if own == 0 and captured == 0:
-        return empties, 1, 0
+        return empties, 1, 0, 0
     for word in range(np.int64(points[USED_WORDS])):
         union[word] = np.uint64(0)
     for i in range(own):
@@ -125,7 +129,22 @@ def what_if(board, spot, colour, union, friends):
     for word in range(np.int64(points[USED_WORDS])):
         if union[word] != 0:
             liberties += count_bits(union[word])
-    return liberties, stones, taken
+    return liberties, stones, taken, own
+
+
+@kernel
+def weakest_enemy(board, spot, colour):
+    """Return the fewest liberties left to a chain of the other side beside a move at ``spot``, 0 for none."""
+    points = board.points
+    stride = np.int64(points[STRIDE])
+    fewest = 0
+    for step in (-stride, -1, 1, stride):
+        if points[COLOUR + spot + step] == 3 - colour:
+            # The move takes one liberty; chains it captures leave none to their neighbours of the same colour.
+            left = np.int64(points[LIBERTIES + points[CHAIN + spot + step]]) - 1
+            if left > 0 and (fewest == 0 or left < fewest):
+                fewest = left
+    return fewest
 
 
 @kernel
@@ -133,20 +152,21 @@ def fill_moves(board, colour, ko, frame_of, moves, at, union, friends):
     """Fill row ``at`` of ``moves`` for one side; ``ko``: the spot that is banned, 0 for none."""
     points = board.points
     rows, cols = np.int64(points[ROWS]), np.int64(points[COLS])
-    for index in range(moves.liberties.shape[1]):
-        moves.liberties[at, index] = np.uint8(0)
-        moves.stones[at, index] = np.uint8(0)
-        moves.captured[at, index] = np.uint8(0)
+    for values in moves:
+        for index in range(values.shape[1]):
+            values[at, index] = np.uint8(0)
     for row in range(rows):
         first = (row + 1) * (cols + 1) + 1
         for spot in range(first, first + cols):
             if points[COLOUR + spot] == EMPTY and spot != ko:
-                liberties, stones, captured = what_if(board, spot, colour, union, friends)
+                liberties, stones, captured, joined = what_if(board, spot, colour, union, friends)
                 if liberties > 0:
                     index = frame_of[spot]
                     moves.liberties[at, index] = min(liberties, _MOST)
                     moves.stones[at, index] = min(stones, _MOST)
                     moves.captured[at, index] = min(captured, _MOST)
+                    moves.joined[at, index] = joined
+                    moves.enemy[at, index] = min(weakest_enemy(board, spot, colour), _MOST)
 
 
 @kernel
@@ -185,7 +205,7 @@ def trace_moves(
     """
     rows, cols = int(games.rows[order[0]]), int(games.cols[order[0]])
     shape = int(plies[order].sum()), frame[0] * frame[1]
-    moves = Moves(*(np.empty(shape, dtype=np.uint8) for _ in range(3)))
+    moves = Moves(*(np.empty(shape, dtype=np.uint8) for _ in Moves._fields))
     _trace_moves(
         games,
         order,

@@ -14,7 +14,9 @@ _LIST = """
     text rules headers.size headers.komi headers.result headers.handicap headers.rank headers.date
     board zobrist games replay faults trace
     streams tars zips archives sources mainline parse filters table stored read
-    whatif traces planes.group planes.stones planes.constants planes.liberties planes.ko planes.recent planes.moves encode augment position
+    whatif traces
+    planes.group planes.stones planes.constants planes.liberties planes.ko planes.recent planes.moves planes.edges
+    encode augment position
     columns parquet_format shard_parquet shard_hdf5 shard manifest load
     dedup near blocks rows decide executors workfolder progress warm card publish stages rebuild build
     report summary gamefile gametable rowcheck recount verify show explain plan stats statlines arguments exits cli

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from shard_rows import make_layout, make_rows
 
-from pipeline.columns import Columns, count, describe, first_fault, join, rebatch, require_shapes, slice_rows
+from pipeline.columns import (
+    Columns,
+    count,
+    describe,
+    first_fault,
+    join,
+    rebatch,
+    require_shapes,
+    slice_rows,
+    take_rows,
+)
 
 FULL = make_layout(aggregate=True, global_names=("a", "b"), key_bits=128)
 
@@ -89,6 +99,31 @@ def test_a_slice_has_the_policies_of_its_rows() -> None:
     require_shapes(piece, FULL)
     for row in range(5):
         assert policy_of(piece, row) == policy_of(whole, 7 + row)
+
+
+@pytest.mark.parametrize("numbers", [[3], [5, 0, 5, 19, 18], list(range(20)), []])
+def test_rows_taken_in_any_order(numbers: list[int]) -> None:
+    """Also twice or not at all; nothing of them is a view of what they were taken from."""
+    whole = make_rows(20, FULL)
+    taken = take_rows(whole, np.array(numbers, dtype=np.int64))
+    require_shapes(taken, FULL)
+    assert list(taken) == list(whole)
+    assert count(taken) == len(numbers)
+    for row, number in enumerate(numbers):
+        assert policy_of(taken, row) == policy_of(whole, number)
+        for name in set(whole) - {"policy_moves", "policy_counts", "policy_offsets"}:
+            np.testing.assert_array_equal(taken[name][row], whole[name][number])
+    assert not any(np.shares_memory(taken[name], whole[name]) for name in whole)
+
+
+def test_rows_taken_of_a_selection_of_columns() -> None:
+    whole = make_rows(20, FULL)
+    numbers = np.array([7, 2])
+    one = take_rows({name: whole[name] for name in ("policy_counts", "policy_offsets")}, numbers)
+    both = take_rows(whole, numbers)
+    assert list(one) == ["policy_counts", "policy_offsets"]
+    assert all(np.array_equal(values, both[name]) for name, values in one.items())
+    assert list(take_rows({"key": whole["key"]}, numbers)) == ["key"]
 
 
 def test_rebatching_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Ids, duplicates, splits and blocks of games, and the fate of positions, against dictionaries."""
+"""Ids, duplicates, splits and blocks of games, and the numbers of their rows and shards."""
 
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from random_games import Line, Seen, positions, turned
-from slow_board import Point
+from random_games import Line, turned
 from stages import Staged, made_up_games, run_stages, sgf_of
 
-from pipeline import symmetry
 from pipeline.blocks import read_arrow
 from pipeline.config import Config
-from pipeline.decide import decide_games, decide_positions, whole_table, write_blocks
+from pipeline.decide import decide_games, whole_table, write_blocks
 from pipeline.table import KEYS, SCHEMA
 
 SIZES = [(5, 5), (3, 3), (3, 5)]
@@ -135,74 +133,6 @@ def test_the_block_of_a_game_is_its_own(tmp_path: Path, staged: Staged) -> None:
     assert after == {game: before[game] for game in half.column("game").to_pylist()}
 
 
-def canonical(seen: Seen, rows: int, cols: int) -> Any:
-    """Return a value that all images of a position share, and no other position."""
-
-    def image(turn: int) -> Any:
-        def there(point: Point) -> Point:
-            return symmetry.image_point(*point, rows, cols, turn)
-
-        boards = [sorted((there(point), colour) for point, colour in board) for board in seen.boards]
-        return boards, (-1, -1) if seen.ko is None else there(seen.ko)
-
-    return str((rows, cols, seen.to_play, min(image(turn) for turn in range(symmetry.count(rows, cols)))))
-
-
-def line_of(row: dict[str, Any]) -> Line:
-    """Return the game of a row of the table."""
-    rows, cols = row["board_rows"], row["board_cols"]
-    points = [None if move == rows * cols else divmod(move, cols) for move in row["moves"]]
-    return Line(rows, cols, tuple(zip(points, row["colours"], strict=True)))
-
-
-@pytest.mark.parametrize(
-    ("scheme", "history", "reach"), [("agz17", 7, "scheme"), ("board", 0, "scheme"), ("agz17", 0, "board")]
-)
-@pytest.mark.parametrize(("mode", "overlap"), [("first", "drop"), ("first", "keep"), ("off", "drop"), ("off", "keep")])
-def test_positions_against_dictionaries(
-    tmp_path: Path, scheme: str, history: int, reach: str, mode: str, overlap: str
-) -> None:
-    """Equal positions, found by comparing boards under all symmetries, are merged as the contract says."""
-    staged = run_stages(
-        tmp_path,
-        made_up_games("fate", SIZES, 60, 9),
-        filter=FILTER,
-        split={"val": 0.25, "test": 0.25, "plies": 3, "overlap": overlap},
-        output={"games_per_block": 9},
-        encode={"scheme": scheme},
-        dedup={"positions": mode, "reach": reach},
-    )
-    occurrences: dict[Any, list[tuple[int, int, str]]] = defaultdict(list)
-    for row in staged.table.to_pylist():
-        if row["status"] == "kept":
-            for ply, seen in enumerate(positions(line_of(row), history)):
-                place = canonical(seen, row["board_rows"], row["board_cols"])
-                occurrences[place].append((row["game"], ply, row["split"]))
-    expected: dict[tuple[int, int], tuple[str, int]] = {}
-    merged = outside = 0
-    for places in occurrences.values():
-        splits = [split for split in ("train", "val", "test") if any(place[2] == split for place in places)]
-        for split in splits:
-            inside = sorted(place[:2] for place in places if place[2] == split)
-            if overlap == "drop" and split != splits[0]:
-                outside += len(inside)
-            elif mode == "first":
-                expected[inside[0]] = split, len(inside)
-                merged += len(inside) - 1
-            else:
-                expected.update(dict.fromkeys(inside, (split, 1)))
-    rows = staged.all_rows()
-    kept = zip(rows["game"].tolist(), rows["ply"].tolist(), strict=True)
-    found = dict(zip(kept, zip(rows["split"].tolist(), rows["weight"].tolist(), strict=True), strict=True))
-    assert found == expected
-    assert len(rows["game"]) == len(expected) == staged.decided.stored
-    assert (staged.decided.merged, staged.decided.overlap) == (merged, outside)
-    if mode == "first":
-        assert merged > 50
-    if overlap == "drop":
-        assert outside > 20
-
-
 def test_rows_of_each_game(staged: Staged) -> None:
     counted = Counter(staged.all_rows()["game"].tolist())
     for row in staged.table.to_pylist():
@@ -244,7 +174,4 @@ def test_nothing_kept(tmp_path: Path) -> None:
 
 
 def test_no_parts_at_all() -> None:
-    table = decide_games(whole_table([]), Config())
-    assert table.num_rows == 0
-    decided = decide_positions([], [], [], Config())
-    assert (decided.stored, decided.merged, decided.overlap, decided.rows_of_game) == (0, 0, 0, {})
+    assert decide_games(whole_table([]), Config()).num_rows == 0

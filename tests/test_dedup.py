@@ -129,56 +129,68 @@ def test_no_val_and_no_test() -> None:
 
 
 def slow_dedup(
-    keys: list[int], parts: list[int], mode: str, overlap: str
-) -> tuple[list[bool], dict[int, int], int, int]:
-    """Decide with dictionaries: (kept, weight of each kept one, merged, overlap)."""
-    first_part: dict[int, int] = {}
+    keys: list[Any], parts: list[int], merge: bool, overlap: str
+) -> tuple[list[int], dict[int, int], int, int]:
+    """Decide with dictionaries: (leader or -1, weight of each kept one, merged, overlap)."""
+    first_part: dict[Any, int] = {}
     for key, part in zip(keys, parts, strict=True):
         first_part[key] = min(part, first_part.get(key, part))
-    representative: dict[tuple[int, int], int] = {}
-    kept, weights, merged, outside = [], dict[int, int](), 0, 0
+    representative: dict[tuple[Any, int], int] = {}
+    leaders, weights, merged, outside = [], dict[int, int](), 0, 0
     for number, (key, part) in enumerate(zip(keys, parts, strict=True)):
-        kept.append(False)
         if overlap == "drop" and part != first_part[key]:
             outside += 1
-        elif mode == "first" and (key, part) in representative:
+            leaders.append(-1)
+        elif merge and (key, part) in representative:
             merged += 1
-            weights[representative[key, part]] += 1
+            leaders.append(representative[key, part])
+            weights[leaders[-1]] += 1
         else:
-            kept[-1] = True
+            leaders.append(number)
             representative[key, part] = number
             weights[number] = 1
-    return kept, weights, merged, outside
+    return leaders, weights, merged, outside
 
 
+@pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("overlap", ["drop", "keep"])
-@pytest.mark.parametrize("mode", ["first", "off"])
-def test_positions_against_dictionaries(mode: Literal["first", "off"], overlap: Literal["drop", "keep"]) -> None:
-    """Positions come in the order of (game, ply): the first of equals represents them."""
-    rng = Random(f"{mode} {overlap}")
+@pytest.mark.parametrize("merge", [True, False])
+def test_positions_against_dictionaries(merge: bool, overlap: Literal["drop", "keep"], wide: bool) -> None:
+    """Positions come in the order of (game, ply): the first of equals represents them, by part.
+
+    Of wide keys both halves count: a lower or an upper half alone that is the same means nothing.
+    """
+    rng = Random(f"{merge} {overlap} {wide}")
     for trial in range(300):
         count = trial % 30
         keys = [rng.choice((0, 1, 2**63, 2**64 - 1, 77, 5)) for _ in range(count)]
+        upper = [rng.choice((0, 2**64 - 1, 77)) for _ in range(count)]
         parts = [rng.choice((0, 0, 0, 1, 2)) for _ in range(count)]
-        fate = dedup_positions(words(*keys), np.array(parts, dtype=np.int8), mode, overlap)
-        kept, weights, merged, outside = slow_dedup(keys, parts, mode, overlap)
-        assert fate.kept.tolist() == kept
+        given = words(*upper) if wide else None
+        fate = dedup_positions(words(*keys), np.array(parts, dtype=np.int8), merge, overlap, given)
+        whole = list(zip(keys, upper, strict=True)) if wide else keys
+        leaders, weights, merged, outside = slow_dedup(whole, parts, merge, overlap)
+        assert fate.leader.tolist() == leaders
         assert (fate.merged, fate.overlap) == (merged, outside)
-        assert {number: int(fate.weight[number]) for number in np.flatnonzero(fate.kept).tolist()} == weights
-        assert int(fate.kept.sum()) + fate.merged + fate.overlap == count
-        assert int(fate.weight[fate.kept].sum()) == count - outside
+        kept = np.flatnonzero(fate.leader == np.arange(count)).tolist()
+        assert {number: int(fate.weight[number]) for number in kept} == weights
+        assert len(kept) + fate.merged + fate.overlap == count
+        assert int(fate.weight[kept].sum()) == count - outside
 
 
 def test_the_part_that_claims_a_position() -> None:
     """Train before val before test, wherever the position comes first; the rest is overlap, not merged."""
     keys = words(9, 9, 9, 9, 9, 4)
     parts = np.array([TEST, VAL, TRAIN, VAL, TRAIN, TEST], dtype=np.int8)
-    fate = dedup_positions(keys, parts, "first", "drop")
-    assert fate.kept.tolist() == [False, False, True, False, False, True]
+    fate = dedup_positions(keys, parts, True, "drop")
+    assert fate.leader.tolist() == [-1, -1, 2, -1, 2, 5]
     assert (fate.weight[2], fate.merged, fate.overlap) == (2, 1, 3)
-    fate = dedup_positions(keys, parts, "first", "keep")
-    assert fate.kept.tolist() == [True, True, True, False, False, True]
+    fate = dedup_positions(keys, parts, True, "keep")
+    assert fate.leader.tolist() == [0, 1, 2, 1, 2, 5]
     assert (fate.merged, fate.overlap) == (2, 0)
+    fate = dedup_positions(keys, parts, False, "drop")
+    assert fate.leader.tolist() == [-1, -1, 2, -1, 4, 5]
+    assert (fate.weight.tolist(), fate.merged, fate.overlap) == ([0, 0, 1, 0, 1, 1], 0, 3)
 
 
 def sampled(games: list[int], plies: list[int], **how: Any) -> list[bool]:

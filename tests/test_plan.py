@@ -64,8 +64,10 @@ def test_what_is_counted_is_not_rounded(tmp_path: Path) -> None:
 def test_compiling_is_no_part_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.plan.warm_up", lambda *arguments: time.sleep(3))
     many_games(tmp_path / "few.zip", 3)
-    config = make_config({"input": {"paths": [str(tmp_path / "few.zip")]}}, "test")
-    assert estimate(config).seconds < 3
+    tables = {"input": {"paths": [str(tmp_path / "few.zip")]}}
+    alone = estimate(make_config({**tables, "run": {"workers": 0}}, "test"))
+    assert alone.seconds < 3
+    assert estimate(make_config({**tables, "run": {"workers": 2}}, "test")).seconds > 2  # workers have to start
 
 
 def test_a_plan_of_nothing(tmp_path: Path) -> None:

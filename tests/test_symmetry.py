@@ -81,6 +81,68 @@ def test_compositions_and_inverses(first: int) -> None:
     assert np.array_equal(TURNS[symmetry.INVERSE[first]](TURNS[first](board)), board)
 
 
+def test_table_of_compositions() -> None:
+    table = symmetry.composed()
+    assert table.shape == (8, 8)
+    assert table.tolist() == [[symmetry.compose(first, second) for second in range(8)] for first in range(8)]
+    with pytest.raises(ValueError, match="read-only"):
+        table[0, 0] = 1
+
+
+def first_of_each_image(board: NDArray[Any], turns: range) -> tuple[int, ...]:
+    """Return the symmetries that make an image of a board that none before them makes."""
+    images = [TURNS[turn](board) for turn in turns]
+    return tuple(turn for turn in turns if not any(np.array_equal(images[turn], images[one]) for one in range(turn)))
+
+
+def fixing(board: NDArray[Any], turns: range) -> int:
+    """Return, as bits, the symmetries that leave a board as it is."""
+    return sum(1 << turn for turn in turns if np.array_equal(TURNS[turn](board), board))
+
+
+def test_distinct_images_of_every_board_of_3x3() -> None:
+    """All 512 boards of one colour: one image each, and 8 of them for as many symmetries as leave it alone."""
+    kinds = set()
+    for bits in range(512):
+        board = np.array([bits >> point & 1 for point in range(9)]).reshape(3, 3)
+        fixed = fixing(board, range(8))
+        chosen = symmetry.distinct_images(fixed, 3, 3)
+        assert chosen == first_of_each_image(board, range(8))
+        assert len(chosen) * fixed.bit_count() == 8
+        kinds.add(fixed)
+    # Nothing, one of five symmetries of order 2, two pairs of mirrors, everything: no quarter turn alone on 3x3.
+    assert len(kinds) == 1 + 5 + 2 + 1
+
+
+def test_distinct_images_under_every_subgroup() -> None:
+    """All ten groups of symmetries of a square, found by closing sets of symmetries; each is that of some board."""
+
+    def closed(members: frozenset[int]) -> frozenset[int]:
+        more = members | {symmetry.compose(one, other) for one in members for other in members}
+        return members if more == members else closed(more)
+
+    groups = {closed(frozenset({0, one, other})) for one in range(8) for other in range(8)}
+    assert sorted(map(len, groups)) == [1, 2, 2, 2, 2, 2, 4, 4, 4, 8]
+    # Each point of a generic board stands for the set of points that the group sends it to.
+    points = numbered(6, 6)
+    for group in groups:
+        board = np.minimum.reduce([TURNS[turn](points) for turn in sorted(group)])
+        fixed = sum(1 << turn for turn in group)
+        assert fixing(board, range(8)) == fixed
+        assert symmetry.distinct_images(fixed, 6, 6) == first_of_each_image(board, range(8))
+
+
+def test_distinct_images_of_a_rectangle() -> None:
+    points = numbered(4, 7)
+    for group in ((0,), (0, 1), (0, 2), (0, 3), (0, 1, 2, 3)):
+        board = np.minimum.reduce([TURNS[turn](points) for turn in group])
+        fixed = sum(1 << turn for turn in group)
+        assert fixing(board, range(4)) == fixed
+        assert symmetry.distinct_images(fixed, 4, 7) == first_of_each_image(board, range(4))
+    assert symmetry.distinct_images(1, 4, 7) == (0, 1, 2, 3)
+    assert symmetry.distinct_images(15, 4, 7) == (0,)
+
+
 def test_names() -> None:
     """The names say what the tables do; numpy turns counter-clockwise."""
     by_name: dict[str, Turn] = {

@@ -177,6 +177,84 @@ def test_equal_keys_mean_equal_positions(rows: int, cols: int, history: int) -> 
     assert len(set(keys)) < 0.9 * len(keys)
 
 
+def key_hi_from_scratch(seen: Seen, rows: int, cols: int) -> int:
+    """Return the upper half that the definition gives a key: the smallest choosing word, mixed."""
+    *earlier, current = (stone_words(stones, rows, cols)[0] for stones in seen.boards)
+    sums = np.zeros(8, dtype=np.uint64)
+    for words in earlier:
+        sums = (sums + words) * np.uint64(STEP)
+    current ^= np.uint64(word("choosing", 3, rows * 26 + cols))
+    if seen.to_play == 2:
+        current ^= np.uint64(word("choosing", 4, 2))
+    if seen.ko is not None:
+        current ^= point_words(rows, cols)[0, seen.ko[0], seen.ko[1], 0]
+    least = (sums + current)[: symmetry.count(rows, cols)].min()
+    return int(mix_words(np.array([least], dtype=np.uint64))[0])
+
+
+def symmetric_lines(rng: Random, rows: int, cols: int) -> list[Line]:
+    """Return games that stay symmetric for a while: passes, the centre, mirrored moves, setup; and any others."""
+
+    def mirrored(turn: int, length: int) -> Line:
+        moves: list[tuple[Point | None, int]] = []
+        for point, _ in random_line(rng, rows, cols, length).moves:
+            image = None if point is None else symmetry.image_point(*point, rows, cols, turn)
+            taken = {place for place, _ in moves if place is not None}
+            if point is not None and point != image and not {point, image} & taken:
+                moves += [(point, 1), (image, 1)]
+        return Line(rows, cols, tuple(moves[:8]))
+
+    lines = [random_line(rng, rows, cols, 8, passes=0.5, turns=True) for _ in range(20)]
+    lines += [mirrored(turn, 10) for turn in range(1, symmetry.count(rows, cols)) for _ in range(3)]
+    lines += [Line(rows, cols, ((None, 1), *line.moves), ((1, (0, 0), 1),)) for line in lines[:5]]
+    games = games_of(lines)
+    legal = replay(games).legal
+    return [
+        Line(rows, cols, line.moves[:length], tuple(stone for stone in line.setup if stone[0] <= length))
+        for line, length in zip(lines, legal.tolist(), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("history", [0, 1, 7])
+@pytest.mark.parametrize(("rows", "cols"), [(1, 1), (1, 5), (2, 2), (3, 3), (5, 5), (3, 5), (4, 4)])
+def test_symmetries_that_leave_a_position_as_it_is(rows: int, cols: int, history: int) -> None:
+    """``fixed``: exactly those under which all boards of the key, and the ko point, stay where they are."""
+    lines = symmetric_lines(Random(f"fixed {rows}x{cols} {history}"), rows, cols)
+    replayed = replay(games_of(lines), history)
+    seen = [one for line in lines for one in positions(line, history)]
+    turns = range(symmetry.count(rows, cols))
+    expected = [
+        sum(1 << turn for turn in turns if plain(image_of_seen(one, rows, cols, turn)) == plain(one)) for one in seen
+    ]
+    assert replayed.fixed.tolist() == expected
+    if min(rows, cols) > 2:
+        assert len(set(expected)) > 3
+    if history and rows > 2:
+        now = [
+            sum(1 << t for t in turns if image_of_seen(one, rows, cols, t).boards[-1] == one.boards[-1]) for one in seen
+        ]
+        assert any(one != other for one, other in zip(expected, now, strict=True))
+
+
+@pytest.mark.parametrize("history", [0, 2])
+@pytest.mark.parametrize(("rows", "cols"), [(2, 2), (3, 3), (3, 5), (9, 9)])
+def test_upper_halves_of_keys(rows: int, cols: int, history: int) -> None:
+    """By their definition; equal where positions are equal up to the symmetries, else independent of the lower half."""
+    rng = Random(f"upper {rows}x{cols} {history}")
+    lines = [random_line(rng, rows, cols, 12, passes=0.2) for _ in range(60)]
+    lines += [turned(line, turn) for line in lines[:9] for turn in range(1, symmetry.count(rows, cols))]
+    seen = [one for line in lines for one in positions(line, history)]
+    replayed = replay(games_of(lines), history)
+    upper = replayed.keys_hi.tolist()
+    assert upper == [key_hi_from_scratch(one, rows, cols) for one in seen]
+    same = [canonical(one, rows, cols) for one in seen]
+    assert len(set(upper)) == len(set(same)) == len(set(zip(upper, same, strict=True)))
+    # Two independent words share half of their bits: 32 of 64, give or take five standard deviations of the mean.
+    pairs = set(zip(upper, replayed.keys.tolist(), strict=True))
+    shared = np.mean([64 - (one ^ other).bit_count() for one, other in pairs])
+    assert abs(shared - 32) < 5 * 4 / len(pairs) ** 0.5
+
+
 def games_of_boards(boards: NDArray[np.int8], to_play: NDArray[np.int8]) -> Games:
     """Return a game for each 5x5 board int8[N, 25]: its stones set up, and one pass."""
     count = len(boards)
