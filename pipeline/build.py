@@ -139,9 +139,10 @@ def output_path(config: Config) -> Path:
 def _finished(folder: WorkFolder) -> Manifest:
     """Return the manifest of a folder that is complete. Raises BuildError where a file is missing."""
     manifest = manifests.read_manifest(folder.path)
-    for entry in (*manifest.shards, manifest.games):
-        path = folder.path / entry.path
-        if not path.is_file() or path.stat().st_size != entry.bytes:
+    files = [(shard.path, shard.bytes) for shard in manifest.shards]
+    for name, size in [*files, (manifests.GAMES, manifest.games.bytes)]:
+        path = folder.path / name
+        if not path.is_file() or path.stat().st_size != size:
             raise BuildError(f"{path}: missing or cut short; build again with --overwrite")
     folder.clear_work()
     return manifest

@@ -7,6 +7,7 @@ said on the way. What commands need is imported when they run, so that ``--help`
 import difflib
 import itertools
 import json
+import multiprocessing.util
 import os
 import signal
 import sys
@@ -317,10 +318,18 @@ def _refuse_given(names: Iterable[str], why: str) -> None:
             raise click.UsageError(f"--{name} {why}")
 
 
+def _open_closed_streams() -> None:
+    """Let nothing take the place of a standard stream that was closed before we were started (``>&-``)."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - for as long as the process lives
+
+
 def main() -> NoReturn:
     """Run the command line and end the process."""
     # A stop by the system ends a build as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal cannot show is no reason to fail.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -335,6 +344,8 @@ def main() -> NoReturn:
         _forget_output()
     if code == INTERRUPTED:
         sys.stderr.flush()
+        # The locks of the workers are given back, or the system's helper complains of them later.
+        multiprocessing.util._run_finalizers(0)  # type: ignore[attr-defined]
         # Waiting for worker processes is what the user has just asked not to do.
         os._exit(INTERRUPTED)
     sys.exit(code)

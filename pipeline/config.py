@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from importlib import resources
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -150,7 +149,7 @@ class _Table(BaseModel):
 class Input(_Table):
     """Where the records are, and how much of an archive is believed."""
 
-    paths: tuple[FilePath, ...] = Field((), description="folders, .sgf files and archives to read")
+    paths: tuple[str, ...] = Field((), description="folders, .sgf files and archives to read")
     include: tuple[str, ...] = Field(("*",), description="read only members whose path matches one of these globs")
     exclude: tuple[str, ...] = Field((), description="leave out members whose path matches one of these globs")
     max_member_bytes: Bytes = Field(16 * 2**20, description="largest member, counted as it comes out of the archive")
@@ -284,7 +283,9 @@ class Augment(_Table):
 class Output(_Table):
     """The files."""
 
-    path: FilePath | None = Field(None, description="the data set's folder (unset: named after the input and the scheme)")
+    path: FilePath | None = Field(
+        None, description="the data set's folder (unset: named after the input and the scheme)"
+    )
     format: Literal["parquet", "hdf5"] = Field("parquet", description="of the shards")
     packed: bool = Field(True, description="bits packed eight to a byte; false (HDF5 only): (N, P, H, W) bytes")
     rows_per_shard: int = Field(65_536, ge=1, le=2**23, description="most rows in a shard")
@@ -363,9 +364,11 @@ def read_toml(source: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise ConfigError(f"{source}: not TOML: nested too deep") from None
-    except ValueError as error:
-        # Beside faults of grammar: a decimal number of more digits than Python reads.
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{source}: not TOML: {error}") from None
+    except ValueError:
+        # Python reads no decimal number of more than some thousand digits.
+        raise ConfigError(f"{source}: a number has too many digits") from None
 
 
 def set_value(tables: dict[str, Any], assignment: str) -> None:
@@ -379,8 +382,10 @@ def set_value(tables: dict[str, Any], assignment: str) -> None:
         read = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         read = {"value": text.strip()}
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{said}: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{said}: nested too deep") from None
+    except ValueError:
+        raise ConfigError(f"{said}: a number has too many digits") from None
     if len(read) > 1:
         raise ConfigError(f"{said}: one key at a time, give --set again for another")
     table = tables

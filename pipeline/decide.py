@@ -38,6 +38,14 @@ _PHRASES = {
     _NEAR: Flag.NEAR_DUPLICATE_OF.value,
 }
 _FLAGS = {_PREFIX: Flag.PREFIX_OF, _NEAR: Flag.NEAR_DUPLICATE_OF}
+# Of a table: its pieces in one chunk, far below the 2 GiB of text that an Arrow array can hold, and the rows
+# looked for in them at once (a record may have 100 kB of texts).
+_PIECE_BYTES = 2**29
+_ROWS_AT_ONCE = 2**13
+_COMPARED = (
+    "game", "source", "member", "index", "plies", "board_rows", "board_cols", "setup_plies", "setup_points",
+    "setup_colours", "moves", "colours", "komi", "rules", "winner", "margin", *KEYS.names,
+)  # fmt: skip
 _BLOCK_COLUMNS = (
     "game", "plies", "board_rows", "board_cols", "setup_plies", "setup_points", "setup_colours", "moves", "colours",
     "komi", "rules", "winner", "margin", "result_kind", "split",
@@ -52,16 +60,52 @@ def whole_table(parts: Sequence[str]) -> pa.Table:
     keyed = table.select(["source", "index", "content"]).append_column("member", pc.fill_null(table["member"], ""))
     keys = [(name, "ascending") for name in ("source", "member", "index", "content")]
     order = pc.sort_indices(keyed, sort_keys=keys)
-    table = table.take(order).combine_chunks()
+    table = take_rows(table, order.to_numpy().astype(np.int64))
     contents = np.frombuffer(b"".join(table.column("content").to_pylist()), dtype="<u8").reshape(-1, 2)
     return _set(table, "game", pa.array(dedup.game_ids(contents.astype(np.uint64)), pa.uint64()))
+
+
+def take_rows(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
+    """Return the rows of those numbers, in their order.
+
+    Arrow's ``take`` makes one array of a column first, which holds no more than 2 GiB of text: here it is never
+    given more than a piece of the table. The result is in one piece where it is small enough.
+    """
+    pieces = _pieces(table)
+    starts = np.cumsum([0, *(piece.num_rows for piece in pieces)])
+    found = [table.schema.empty_table()]
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        chosen = rows[first : first + _ROWS_AT_ONCE]
+        of_piece = np.searchsorted(starts, chosen, side="right") - 1
+        order = np.argsort(of_piece, kind="stable")
+        numbers, begins = np.unique(of_piece[order], return_index=True)
+        within = np.split((chosen - starts[of_piece])[order], begins[1:])
+        taken = [pieces[number].take(pa.array(part)) for number, part in zip(numbers, within, strict=True)]
+        together = pa.concat_tables(taken).combine_chunks()
+        found.append(together if len(taken) == 1 else together.take(pa.array(np.argsort(order))))
+    whole = pa.concat_tables(found)
+    return whole.combine_chunks() if whole.nbytes < _PIECE_BYTES else whole
+
+
+def _pieces(table: pa.Table) -> list[pa.Table]:
+    """Return a table cut into pieces of about ``_PIECE_BYTES``, each in one chunk."""
+    pieces: list[pa.Table] = []
+    group: list[pa.RecordBatch] = []
+    size = 0
+    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        group.append(batch)
+        size += batch.nbytes
+        if size >= _PIECE_BYTES:
+            pieces.append(pa.Table.from_batches(group).combine_chunks())
+            group, size = [], 0
+    return pieces + ([pa.Table.from_batches(group).combine_chunks()] if group else [])
 
 
 def decide_games(table: pa.Table, config: Config) -> pa.Table:
     """Return the table with duplicates marked, and the split of every kept, duplicate and conflicting game."""
     status = table.column("status").to_numpy(zero_copy_only=False)
     candidates = np.flatnonzero(status == Status.KEPT.value)
-    chosen = table.take(pa.array(candidates))
+    chosen = take_rows(table.select(_COMPARED), candidates)
     split = np.full(table.num_rows, None, dtype=object)
     split_keys = chosen.column("split_key").to_numpy()
     parts = dedup.split_games(split_keys, config.split.val, config.split.test, config.split.seed)
@@ -89,7 +133,7 @@ def _repeats(games: pa.Table) -> _Repeats:
     turned = turns != turns[of]
     alone = np.flatnonzero(kind == dedup.KEPT)
     of[alone] = -1
-    others = games.take(pa.array(alone))
+    others = take_rows(games, alone)
     plies = others.column("plies").to_numpy().astype(np.int64)
     prefix_of = _prefixes(others, plies)
     mark_keys, counts = others.column("mark_keys"), pc.list_value_length(others.column("mark_keys"))
@@ -108,7 +152,7 @@ def _prefixes(games: pa.Table, plies: NDArray[np.int64]) -> NDArray[np.int64]:
     openings = games.column("opening_key").take(pa.array(long)).to_numpy()
     alike = long[near.repeated(openings)]
     if len(alike):
-        table = games.take(pa.array(alike))
+        table = take_rows(games, alike)
         found = near.prefix_games(games_of(table), plies[alike], table.column("game_key").to_numpy(), OPENING_PLIES)
         prefix_of[alike[found >= 0]] = alike[found[found >= 0]]
     return prefix_of
@@ -123,7 +167,9 @@ def _marked(table: pa.Table, rows: NDArray[np.int64], games: pa.Table, repeats: 
     ids, other = table.column("game").to_numpy(), np.full(table.num_rows, None, dtype=object)
     repeating = np.flatnonzero(repeats.of >= 0)
     goals = np.unique(repeats.of[repeating])
-    names = dict(zip(goals.tolist(), _names(games.take(pa.array(goals))), strict=True))
+    names = dict(
+        zip(goals.tolist(), _names(take_rows(games.select(["source", "member", "index"]), goals)), strict=True)
+    )
     for number in repeating.tolist():
         at, words = number, []
         while at == number or dropped[at]:  # what a game points to is kept

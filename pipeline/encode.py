@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.games import Games
-from pipeline.planes import constants, ko, liberties, recent, stones
+from pipeline.planes import constants, edges, eyes, ko, ladders, liberties, moves, recent, stones
 from pipeline.planes.group import Group, Plane
 from pipeline.traces import Traces
 
@@ -107,6 +107,54 @@ _TABLE = (
             liberties.chain_liberties(8, _MINIGO),
             recent.recent_moves(8, _MINIGO),
             liberties.last_liberties(_MINIGO),
+        ),
+    ),
+    Scheme(
+        "gnugo",
+        1,
+        "hand-made features of each empty point: pattern, captures, connections, eyes, liberties, edge",
+        (
+            edges.patterns(_ARTICLES),
+            moves.can_capture(_ARTICLES),
+            moves.can_connect(_ARTICLES),
+            eyes.creates_eye(_ARTICLES),
+            moves.liberties_after(8, _ARTICLES),
+            moves.enemy_liberties(8, _ARTICLES),
+            edges.edge_distance(5, _ARTICLES),
+            moves.legal(_ARTICLES),
+        ),
+    ),
+    Scheme(
+        "alphago48_strings",
+        1,
+        "the first article's 48 planes: stones, liberties, recent moves, ladders, lines",
+        (
+            stones.black_white(1, _ARTICLES),
+            stones.empty(_ARTICLES),
+            constants.ones(_ARTICLES),
+            liberties.chain_liberties(8, _ARTICLES),
+            moves.enemy_liberties(8, _ARTICLES),
+            moves.liberties_after(8, _ARTICLES),
+            recent.recent_moves(8, _ARTICLES),
+            ladders.article_ladders(_ARTICLES),
+            edges.lines(_ARTICLES),
+            constants.black_to_move(_ARTICLES),
+        ),
+    ),
+    Scheme(
+        "alphago48_history",
+        1,
+        "the second article's 48 planes: stones of eight turns, liberties, targets, ladders, edges",
+        (
+            stones.black_white(1, _ARTICLES),
+            stones.empty(_ARTICLES),
+            stones.black_white_before(8, _ARTICLES),
+            liberties.own_opp_liberties(4, _ARTICLES),
+            moves.target_size(4, _ARTICLES),
+            moves.target_size(4, _ARTICLES, opponent=True),
+            ladders.article_ladders(_ARTICLES),
+            moves.legal(_ARTICLES),
+            edges.edge_distance(4, _ARTICLES),
         ),
     ),
 )

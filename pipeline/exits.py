@@ -1,5 +1,6 @@
 """The exit codes of the command, and how each expected error is told."""
 
+import errno
 import os
 from typing import Final
 
@@ -29,7 +30,10 @@ def _system_text(error: OSError) -> str:
     if error.strerror is None:
         return str(error) or type(error).__name__
     name = error.filename
-    return error.strerror + (f": {os.fsdecode(name)}" if isinstance(name, (str, bytes)) else "")
+    if not isinstance(name, (str, bytes)):
+        return error.strerror
+    way_on = "\nthe same command goes on once there is room" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
+    return f"{error.strerror}: {os.fsdecode(name)}{way_on}"
 
 
 def _codes() -> tuple[tuple[type[Exception], int], ...]:

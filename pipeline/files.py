@@ -43,8 +43,8 @@ def require_file(path: str | os.PathLike[str]) -> None:
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; what was written there becomes ``path`` at the end.
 
-    On any exception the temporary file is removed and ``path`` is left as it was. Raises OSError where
-    the disk or the folder refuses, FileNotFoundError if the block wrote nothing.
+    On any exception the temporary file is removed and ``path`` is left as it was. Raises OSError, which names
+    ``path``, where the disk or the folder refuses, FileNotFoundError if the block wrote nothing.
     """
     target = Path(path)
     # The random part keeps apart two machines that share the folder and happen to share a process id.
@@ -53,8 +53,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         _sync(temporary)
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and str(error.filename) in {"None", str(temporary)}:
+            # Libraries leave out the name, or the system's own words.
+            raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
         raise
     _sync(target.parent)
 

@@ -1,5 +1,6 @@
 """The last step of a build: the game table, the data card and, last of all, the manifest."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ from pipeline.rows import Decided
 from pipeline.sources import InputFile, Omitted
 from pipeline.table import tally
 from pipeline.workfolder import WorkFolder, input_fingerprint, input_list
+
+MAX_OMITTED = 512 * 10**6  # bytes of the list of members that are not read
 
 
 class BuildError(RuntimeError):
@@ -77,6 +80,17 @@ def publish(job: Job, table: pa.Table, totals: Totals) -> Manifest:
     write_whole(path / "README.md", data_card(manifest).encode())
     manifests.write_manifest(path, manifest)
     return manifest
+
+
+def require_listable(job: Job, reports: Sequence[dict[str, Any]]) -> None:
+    """Raise BuildError where ``dataset.json``, which lists every member that is not read, would be too large."""
+    omitted = omitted_of(job.omitted, reports)
+    size = sum(len(json.dumps(item, ensure_ascii=False).encode()) for item in omitted)
+    if size > MAX_OMITTED:
+        raise BuildError(
+            f"{len(omitted):,} members are not read, and dataset.json, which lists them, would have more than "
+            f"{MAX_OMITTED:,} bytes: build from fewer archives at once"
+        )
 
 
 def _manifest(job: Job, table: pa.Table, totals: Totals) -> Manifest:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow as pa
+
 from pipeline.blocks import EncodeTask, IndexTask, encode_block, finished_encoding, index_block
 from pipeline.config import Config
 from pipeline.decide import decide_games, whole_table, write_blocks
@@ -16,7 +18,7 @@ from pipeline.dedup import PARTS
 from pipeline.executors import WorkerDied, Workers
 from pipeline.manifest import Manifest
 from pipeline.progress import Progress
-from pipeline.publish import BuildError, Job, Totals, publish
+from pipeline.publish import BuildError, Job, Totals, publish, require_listable
 from pipeline.read import ReadTask, failed_part, finished_report, read_unit
 from pipeline.rows import Decided, decide_positions
 from pipeline.sources import Unit, spool, units
@@ -41,9 +43,9 @@ class Stages:
         """Run all stages and publish."""
         warm_up(self.progress, self.job.scheme, self.config.augment.mode != "none")
         parts, reports = self._read()
+        require_listable(self.job, reports)
         with self.progress.stage("decide", 0, "games"):
-            table = decide_games(whole_table(parts), self.config)
-            games = write_blocks(table, self.config, self.folder.stage("blocks"))
+            table, games = self._decide(parts)
         seen = self._index(games)
         with self.progress.stage("dedup", 0, "positions"):
             rows = [_beside(path, "rows") for path in games]
@@ -84,6 +86,16 @@ class Stages:
                 self.done[name] += 0 if isinstance(report, WorkerDied) else work(report)
                 advance(weights[todo[number]])
         return reports
+
+    def _decide(self, parts: list[str]) -> tuple[pa.Table, list[str]]:
+        """Return the game table and the blocks of kept games. Raises BuildError for more than Arrow can hold."""
+        try:
+            table = decide_games(whole_table(parts), self.config)
+            return table, write_blocks(table, self.config, self.folder.stage("blocks"))
+        except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
+            if "overflow" not in str(error):
+                raise
+            raise BuildError(f"more records than one data set can hold, build from fewer at once: {error}") from error
 
     def _read(self) -> tuple[list[str], list[dict[str, Any]]]:
         """Read all inputs into parts of the game table; return the parts and their reports."""

@@ -5,7 +5,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.eyes import trace_eyes, trace_new_eyes
 from pipeline.games import Games
+from pipeline.ladders import LadderTrace, trace_ladders
 from pipeline.trace import Trace, trace
 from pipeline.whatif import Moves, trace_moves
 
@@ -34,6 +36,21 @@ class Traces:
     def moves(self) -> Moves:
         """What each move of the side to move would do."""
         return trace_moves(*self._where)
+
+    @cached_property
+    def own_eyes(self) -> NDArray[np.uint8]:
+        """Packed planes uint8[T, B] of the true eyes of the side to move."""
+        return trace_eyes(*self._where)
+
+    @cached_property
+    def new_eyes(self) -> NDArray[np.uint8]:
+        """Packed planes uint8[T, B] of the legal moves that make an own true eye."""
+        return trace_new_eyes(*self._where)
+
+    @cached_property
+    def ladders(self) -> LadderTrace:
+        """The ladders of both sides, escaping moves too."""
+        return trace_ladders(*self._where, escapes=True)
 
     @cached_property
     def opponent_moves(self) -> Moves:

@@ -4,7 +4,8 @@ Shards are read one after the other; what stays in memory is the game table of t
 and 16 bytes a row.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def verify(path: str | Path, sample: int = 200, progress: Progress | None = None
         Check("sums", "dataset.json", tuple(sum_faults(manifest))),
         Check("folder", "listed files", tuple(_unlisted(dataset))),
     ]
-    sound, faults = _sound_shards(dataset)
+    sound, changed, faults = _readable_shards(dataset)
     checks.append(Check("shards", f"{len(manifest.shards):,} files", tuple(faults)))
     table_faults = _games_file_faults(dataset)
     games: KeptGames | None = None
@@ -74,7 +75,8 @@ def verify(path: str | Path, sample: int = 200, progress: Progress | None = None
         recount = Recount(dataset, config)
     except ShardError as error:
         checks.append(Check("recount", f"{manifest.records.kept:,} games", (str(error),)))
-    chosen = _Sample.of(sound, sample)
+    # Of a shard whose bytes have changed every row is encoded again, so that the row is named.
+    chosen = _Sample.of(sound, sample, changed)
     for entry in sound:
         _check_shard(dataset, entry, rows, recount, chosen)
     whole = len(sound) == len(manifest.shards)
@@ -116,31 +118,32 @@ def _unlisted(dataset: Dataset) -> Iterator[str]:
                     yield f"{split}/{entry.name!r} is not listed in dataset.json".replace("'", "")
 
 
-def _sound_shards(dataset: Dataset) -> tuple[list[ShardEntry], list[str]]:
-    """Return the shards that are what the manifest says, and what is wrong with the others."""
-    sound, faults = [], []
+def _readable_shards(dataset: Dataset) -> tuple[list[ShardEntry], set[str], list[str]]:
+    """Return the shards whose rows can be read, the paths of those whose bytes are not the manifest's all the
+    same, and what is wrong with any."""
+    readable, changed, faults = [], set(), []
     for entry in dataset.manifest.shards:
-        fault = _shard_fault(dataset, entry)
-        if fault is None:
-            sound.append(entry)
-        else:
+        path = dataset.folder / entry.path
+        if not path.is_file():
+            faults.append(f"{entry.path}: is missing")
+            continue
+        if fault := _changed_bytes(path, entry):
             faults.append(fault)
-    return sound, faults
+            changed.add(entry.path)
+        try:
+            shard.check(path, dataset.manifest.layout, entry.rows)
+        except ShardError as error:
+            if not fault:
+                faults.append(str(error).replace(str(path), entry.path))
+        else:
+            readable.append(entry)
+    return readable, changed, faults
 
 
-def _shard_fault(dataset: Dataset, entry: ShardEntry) -> str | None:
-    path = dataset.folder / entry.path
-    if not path.is_file():
-        return f"{entry.path}: is missing"
+def _changed_bytes(path: Path, entry: ShardEntry) -> str | None:
     if (size := path.stat().st_size) != entry.bytes:
         return f"{entry.path}: has {size:,} bytes, the manifest says {entry.bytes:,}"
-    try:
-        shard.check(path, dataset.manifest.layout, entry.rows)
-    except ShardError as error:
-        return str(error).replace(str(path), entry.path)
-    if sha256_of_file(path) != entry.sha256:
-        return f"{entry.path}: its sha256 is not the manifest's"
-    return None
+    return None if sha256_of_file(path) == entry.sha256 else f"{entry.path}: its sha256 is not the manifest's"
 
 
 def _games_file_faults(dataset: Dataset) -> list[str]:
@@ -155,17 +158,16 @@ def _games_file_faults(dataset: Dataset) -> list[str]:
 def _check_shard(
     dataset: Dataset, entry: ShardEntry, rows: RowChecker, recount: Recount | None, chosen: "_Sample"
 ) -> None:
-    wanted = chosen.numbers.get(entry.path, ())
+    wanted = chosen.numbers.get(entry.path, [])
     start = 0
     for batch in shard.read(dataset.folder / entry.path, dataset.manifest.layout):
         count = shard.count(batch)
         rows.check(entry, start, batch)
         if recount is not None:
             recount.check(entry, start, batch)
-        for number in wanted:
-            if start <= number < start + count:
-                row = {name: values[number - start] for name, values in batch.items() if name not in shard.POLICY}
-                chosen.rows.append((f"{entry.path} row {number}", row))
+        for number in wanted[bisect_left(wanted, start) : bisect_left(wanted, start + count)]:
+            row = {name: values[number - start] for name, values in batch.items() if name not in shard.POLICY}
+            chosen.rows.append((f"{entry.path} row {number}", row))
         start += count
 
 
@@ -177,17 +179,19 @@ class _Sample:
     rows: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, shards: Sequence[ShardEntry], sample: int) -> "_Sample":
-        """Choose rows by a hash: the same on every run."""
+    def of(cls, shards: Sequence[ShardEntry], sample: int, whole: Collection[str]) -> "_Sample":
+        """Choose rows by a hash, the same on every run, and all rows of the shards ``whole``."""
+        numbers = {entry.path: list(range(entry.rows)) for entry in shards if entry.path in whole}
+        shards = [entry for entry in shards if entry.path not in whole]
         total = sum(entry.rows for entry in shards)
         if total == 0 or sample == 0:
-            return cls({})
+            return cls(numbers)
         if sample >= total:
             picks = np.arange(total)
         else:
             words = chain_words(seed_word("verify"), np.arange(sample))
             picks = np.unique((words % np.uint64(total)).astype(np.int64))
-        numbers, start = {}, 0
+        start = 0
         for entry in shards:
             inside = picks[(picks >= start) & (picks < start + entry.rows)] - start
             if len(inside):

@@ -1,7 +1,8 @@
 """Compile the kernels a command needs before it starts on its work, and say so where that takes time."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -61,13 +62,24 @@ def warm_up(progress: Progress, scheme: Scheme | None = None, turns: bool = Fals
     if markers[0] in new:
         progress.line("compiling kernels, once for this version (10 to 30 seconds)")
     start = time.perf_counter()
-    with progress.stage("compile", 0, "kernels"):
-        for compile_kernels in wanted.values():
-            compile_kernels()
-    spent = time.perf_counter() - start
-    if new and spent > _LONG:
-        progress.line(f"kernels compiled in {spent:.1f} s")
-    for marker in new:
-        marker.touch()
-    if new:
-        seal()
+    with _cache_named():
+        with progress.stage("compile", 0, "kernels"):
+            for compile_kernels in wanted.values():
+                compile_kernels()
+        spent = time.perf_counter() - start
+        if new and spent > _LONG:
+            progress.line(f"kernels compiled in {spent:.1f} s")
+        for marker in new:
+            marker.touch()
+        if new:
+            seal()
+
+
+@contextmanager
+def _cache_named() -> Iterator[None]:
+    """Name the folder of the compiled kernels where the system refuses to write there, and the way to another."""
+    try:
+        yield
+    except OSError as error:
+        text = "compiled kernels cannot be stored (NUMBA_CACHE_DIR names another folder for them)"
+        raise OSError(error.errno, f"{text}: {error.strerror or error}", str(cache_folder())) from error

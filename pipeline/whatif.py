@@ -45,7 +45,8 @@ class Moves(NamedTuple):
     ``liberties`` uint8[T, frame area]: of the chain with the new stone, 0 where the move is not legal;
     ``stones``: the size of that chain; ``captured``: the stones it takes; ``joined``: the chains it joins
     into one; ``enemy``: the fewest liberties, after the move, of the other side's chains beside it that it
-    does not take, 0 where there is none. All uint8, at most 255.
+    does not take, 0 where there is none; ``target``: the stones of the largest chain of the other side
+    beside it that has exactly two liberties, 0 where there is none. All uint8, at most 255.
     """
 
     liberties: NDArray[np.uint8]
@@ -53,6 +54,7 @@ class Moves(NamedTuple):
     captured: NDArray[np.uint8]
     joined: NDArray[np.uint8]
     enemy: NDArray[np.uint8]
+    target: NDArray[np.uint8]
 
 
 @kernel
@@ -133,18 +135,21 @@ def what_if(board, spot, colour, union, friends):
 
 
 @kernel
-def weakest_enemy(board, spot, colour):
-    """Return the fewest liberties left to a chain of the other side beside a move at ``spot``, 0 for none."""
+def enemies_beside(board, spot, colour):
+    """Return (enemy, target) of a move at ``spot``, see ``Moves``."""
     points = board.points
     stride = np.int64(points[STRIDE])
-    fewest = 0
+    fewest, largest = 0, 0
     for step in (-stride, -1, 1, stride):
         if points[COLOUR + spot + step] == 3 - colour:
+            chain = np.int64(points[CHAIN + spot + step])
             # The move takes one liberty; chains it captures leave none to their neighbours of the same colour.
-            left = np.int64(points[LIBERTIES + points[CHAIN + spot + step]]) - 1
+            left = np.int64(points[LIBERTIES + chain]) - 1
             if left > 0 and (fewest == 0 or left < fewest):
                 fewest = left
-    return fewest
+            if left == 1:
+                largest = max(largest, np.int64(points[STONES + chain]))
+    return fewest, largest
 
 
 @kernel
@@ -166,7 +171,9 @@ def fill_moves(board, colour, ko, frame_of, moves, at, union, friends):
                     moves.stones[at, index] = min(stones, _MOST)
                     moves.captured[at, index] = min(captured, _MOST)
                     moves.joined[at, index] = joined
-                    moves.enemy[at, index] = min(weakest_enemy(board, spot, colour), _MOST)
+                    enemy, target = enemies_beside(board, spot, colour)
+                    moves.enemy[at, index] = min(enemy, _MOST)
+                    moves.target[at, index] = min(target, _MOST)
 
 
 @kernel

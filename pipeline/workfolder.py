@@ -22,6 +22,7 @@ from pipeline.sources import InputFile
 
 _OURS = (manifests.NAME, manifests.GAMES, "README.md")
 _STATE = "build.json"
+_ERASED = {"erased": True}  # in place of the configuration and the inputs: what is in the folder may go
 
 
 class FolderBusy(RuntimeError):
@@ -93,6 +94,11 @@ class WorkFolder:
 
     def erase(self) -> None:
         """Remove a data set and its work in progress, and nothing else that lies in the folder."""
+        # First of all it is noted: after a kill the folder is ours still, and whoever claims it erases the rest.
+        write_report(self.private / _STATE, _ERASED)
+        self._remove()
+
+    def _remove(self) -> None:
         # The manifest goes first: what is left after a kill is then no data set any more.
         for name in _OURS:
             (self.path / name).unlink(missing_ok=True)
@@ -104,9 +110,7 @@ class WorkFolder:
                         entry.unlink()
                 if not any(folder.iterdir()):
                     folder.rmdir()
-        # The work before what it belongs to: whoever claims the folder next takes whole outputs for its own.
         self.clear_work()
-        (self.private / _STATE).unlink(missing_ok=True)
 
     def clear_work(self) -> None:
         """Remove the work in progress."""
@@ -120,6 +124,9 @@ class WorkFolder:
         """
         listed = input_list(inputs)
         state = self._state()
+        if state == _ERASED:
+            self._remove()
+            state = None
         if state is None:
             self._write_state(config, fingerprint, listed)
             return

@@ -23,8 +23,8 @@ def random_board(rng: Random, rows: int, cols: int) -> SlowBoard:
     """Return a legal board: each point takes the colour of the nearest of a few seeds, some become the other
     colour or empty, and chains without a liberty are taken off."""
     board = SlowBoard(rows, cols)
-    seeds = [(rng.uniform(-1, rows), rng.uniform(-1, cols), rng.choice((1, 2))) for _ in range(rng.randint(1, 7))]
-    holes, specks = rng.choice((0.08, 0.2, 0.35, 0.7)), rng.choice((0.0, 0.03, 0.1, 0.5))
+    seeds = [(rng.uniform(-1, rows), rng.uniform(-1, cols), rng.choice((1, 2))) for _ in range(rng.randint(1, 12))]
+    holes, specks = rng.choice((0.04, 0.08, 0.2, 0.35, 0.7)), rng.choice((0.0, 0.03, 0.1, 0.5))
     for row, col in board.neighbours:
         colour = min(seeds, key=lambda seed: (seed[0] - row) ** 2 + (seed[1] - col) ** 2)[2]
         if rng.random() >= holes:

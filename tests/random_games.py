@@ -1,7 +1,7 @@
 """Games for tests: written as lists, made at random, turned, and put into ``Games``."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import numpy as np
@@ -83,13 +83,22 @@ def random_line(rng: Random, rows: int, cols: int, length: int, passes: float = 
     return Line(rows, cols, tuple(moves))
 
 
+RECENT = 8
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a key may depend on: the boards of a position, its own last; ``None`` for no ko."""
+    """What a key may depend on: the boards of a position, its own last; ``None`` for no ko.
+
+    Beside them ``recent``, the last moves since the start or the last setup, at most ``RECENT``, the newest first;
+    and the ko point of the board before the last of them.
+    """
 
     boards: tuple[Stones, ...]
     ko: Point | None
     to_play: int
+    recent: tuple[Point | None, ...] = field(default=(), compare=False)
+    ko_before: Point | None = field(default=None, compare=False)
 
 
 def positions(line: Line, history: int = 0) -> list[Seen]:
@@ -101,14 +110,22 @@ def positions(line: Line, history: int = 0) -> list[Seen]:
     nothing: Stones = frozenset()
     boards: list[Stones] = []
     seen: list[Seen] = []
+    recent: list[Point | None] = []
+    ko_before: Point | None = None
     for ply, (point, colour) in enumerate(line.moves):
         changes = [(place, paint) for when, place, paint in line.setup if when == ply]
         if changes:
             assert board.setup(changes)
             boards.clear()
+            recent.clear()
+            ko_before = None
         boards.append(board.frozen())
         last = [nothing] * (history + 1) + boards
-        seen.append(Seen(tuple(last[len(last) - history - 1 :]), board.ko, colour))
+        boards_shown = tuple(last[len(last) - history - 1 :])
+        seen.append(Seen(boards_shown, board.ko, colour, tuple(recent), ko_before))
+        recent.insert(0, point)
+        del recent[RECENT:]
+        ko_before = board.ko
         if point is None:
             board.play_pass()
         else:

@@ -12,8 +12,9 @@ PACKAGE = Path(__file__).parents[1] / "pipeline"
 _LIST = """
     reasons config files coordinates jit words symmetry
     text rules headers.size headers.komi headers.result headers.handicap headers.rank headers.date
-    board zobrist games replay faults trace
+    board zobrist games replay faults trace spotset passalive areas eyes
     streams tars zips archives sources mainline parse filters table stored read
+    katago_history katago_moves katago_globals katago
     whatif traces
     planes.group planes.stones planes.constants planes.liberties planes.ko planes.recent planes.moves planes.edges
     encode augment position

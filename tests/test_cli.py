@@ -1,5 +1,6 @@
 """The command: what it prints where, and its exit codes."""
 
+import errno
 import fcntl
 import json
 import os
@@ -14,6 +15,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from example_builds import EXAMPLES, build_examples
@@ -22,6 +25,7 @@ import pipeline
 from pipeline import manifest
 from pipeline.cli import cli
 from pipeline.config import Config, make_config
+from pipeline.exits import told
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = ("build", "explain", "init", "inspect", "plan", "schemes", "show", "stats", "verify")
@@ -203,6 +207,84 @@ def test_a_full_disk_under_the_output_is_4() -> None:
     assert done.stderr == "goplanes: No space left on device\n"
 
 
+def test_a_full_disk_says_which_file_and_that_the_build_goes_on() -> None:
+    said = told(OSError(errno.ENOSPC, "No space left on device", "/out/train/shard-00000.parquet"))
+    assert said == (
+        "No space left on device: /out/train/shard-00000.parquet\nthe same command goes on once there is room",
+        4,
+    )
+    assert told(FileNotFoundError(errno.ENOENT, "no such file", "/a")) == ("no such file: /a", 4)
+
+
+def test_nothing_to_do_needs_the_game_table_too(tmp_path: Path) -> None:
+    line = ["build", EXAMPLES, "-o", tmp_path / "out", "--workers", "0"]
+    assert run(*line).exit_code == 0
+    assert run(*line).exit_code == 0
+    with open(tmp_path / "out" / "games.parquet", "ab") as file:
+        file.write(b"x")
+    result = run(*line)
+    assert result.exit_code == 1
+    assert "games.parquet: missing or cut short" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("rules.default", "klingon"),
+        ("rules.force", "klingon"),
+        ("input.encodings", ["utf-9"]),
+        ("input.encodings", ["rot13"]),
+    ],
+)
+def test_names_that_are_not_known_are_told_with_their_key(key: str, value: object, tmp_path: Path) -> None:
+    given = json.dumps(value)
+    result = run("build", EXAMPLES, "-o", tmp_path / "out", "--set", f"{key}={given}", "--set", "rules.komi_default=0")
+    assert result.exit_code == 2
+    assert f"goplanes: {key}" in result.stderr
+    assert str(json.loads(given)[0] if given.startswith("[") else value) in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_too_long_a_list_of_members_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.publish.MAX_OMITTED", 100)
+    with zipfile.ZipFile(tmp_path / "games.zip", "w") as file:
+        file.writestr("a.sgf", "(;SZ[9];B[aa])")
+        for number in range(5):
+            file.writestr(f"{number}.txt", "note")
+    result = run("build", tmp_path / "games.zip", "-o", tmp_path / "out", "--workers", "0")
+    assert result.exit_code == 1
+    assert "5 members are not read" in result.stderr
+
+
+@pytest.mark.parametrize("column", ["komi", "margin"])
+def test_a_game_table_with_what_is_no_number_is_damaged(column: str, dataset: Path, tmp_path: Path) -> None:
+    shutil.copytree(dataset, tmp_path / "set")
+    path = tmp_path / "set" / "games.parquet"
+    table = pq.read_table(path)
+    values = [float("inf")] * table.num_rows
+    place = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(place, table.schema.field(place), pa.array(values, pa.float32())), path)
+    result = run("explain", tmp_path / "set", "--json")
+    assert result.exit_code == 1
+    assert f"a record has a {column} that is no number" in result.stderr
+
+
+def test_pipes_in_place_of_files_of_a_data_set_are_told(dataset: Path, tmp_path: Path) -> None:
+    shutil.copytree(dataset, tmp_path / "set")
+    shard = min((tmp_path / "set" / "train").iterdir())
+    for path, commands in (
+        (shard, ("verify", "show")),
+        (tmp_path / "set" / "games.parquet", ("verify", "explain", "stats")),
+        (tmp_path / "set" / "dataset.json", ("verify", "explain", "stats", "inspect", "show")),
+    ):
+        path.unlink()
+        os.mkfifo(path)
+        for name in commands:
+            result = run(name, tmp_path / "set", *(["0"] if name == "show" else []))
+            assert result.exit_code == 1, name
+            assert path.name in result.stdout + result.stderr
+
+
 def test_a_build_that_keeps_nothing_is_1(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.sgf").write_text("(;SZ[9];B[aa])")
@@ -241,6 +323,16 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_no_error(closed: str) -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    for arguments, code in ((f"inspect {ROOT} ", 1), ("schemes ", 0), ("schemes nothing ", 2)):
+        line = f"{sys.executable} -m pipeline {arguments} {closed}"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_build_is_130_and_goes_on(number: signal.Signals, tmp_path: Path) -> None:
     many = tmp_path / "many.zip"
@@ -261,6 +353,7 @@ def test_an_interrupted_build_is_130_and_goes_on(number: signal.Signals, tmp_pat
     assert process.returncode == 130, errors
     assert "interrupted: the same command goes on from here" in errors
     assert "Traceback" not in errors
+    assert "leaked" not in errors
     assert output == ""
     done = command(*arguments)
     assert done.returncode == 0, done.stderr

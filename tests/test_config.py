@@ -109,6 +109,19 @@ def test_nothing_can_be_changed() -> None:
         ({"sample": {"plies": [9, 8]}}, "my.toml: sample.plies = [9, 8]: nothing lies between"),
         ({"filter": {"dates": ["2017", "2016"]}}, "nothing lies between 2017 and 2016"),
         ({"filter": {"dates": ["9.3.2016", "2016"]}}, "not a date: '9.3.2016'"),
+        ({"filter": {"dates": ["2016-99-99", "2017"]}}, "filter.dates.0 = '2016-99-99': not a date"),
+        ({"filter": {"dates": ["2016", "2017-02-29"]}}, "not a date: '2017-02-29'"),
+        ({"filter": {"dates": ["2016-13", "2017"]}}, "not a date: '2016-13'"),
+        ({"filter": {"komi": [float("nan"), 7]}}, "my.toml: filter.komi.0 = nan: "),
+        ({"rules": {"komi_default": 150.5}}, "my.toml: rules.komi_default = 150.5: "),
+        ({"rules": {"komi_default": float("nan")}}, "my.toml: rules.komi_default = nan: "),
+        ({"rules": {"default": {"komi": -151}}}, "my.toml: rules.default.komi = -151: "),
+        ({"rules": {"force": {"komi": float("inf")}}}, "my.toml: rules.force.komi = inf: "),
+        ({"input": {"max_member_bytes": "1e300"}}, "my.toml: input.max_member_bytes = '1e300': "),
+        ({"output": {"path": "a\0b"}}, "my.toml: output.path = 'a\\x00b': a path cannot hold"),
+        ({"split": {"seed": 10**5000}}, "my.toml: split.seed: an integer of more than 64 bits"),
+        ({"filter": {"sizes": [-(2**63) - 1]}}, "my.toml: filter.sizes: an integer of more than 64 bits"),
+        ({"filter": {"min_rank": ["x" * 5000]}}, "... (5,004 characters)"),
         ({"input": {"max_member_bytes": "16 QB"}}, "not a number of bytes: '16 QB'"),
         ({"input": {"max_member_bytes": "much"}}, "my.toml: input.max_member_bytes = 'much': not a number of bytes"),
         ({"input": {"max_member_bytes": "infMB"}}, "not a number of bytes: 'infMB'"),
@@ -194,6 +207,40 @@ def test_set_without_a_key(assignment: str) -> None:
 def test_set_below_a_value() -> None:
     with pytest.raises(ConfigError, match="'val' is not a table"):
         set_value({"split": {"val": 1}}, "split.val.x=1")
+
+
+def test_set_takes_one_key_at_a_time() -> None:
+    with pytest.raises(ConfigError, match="one key at a time"):
+        set_value({}, "run.error_budget=0.5\nx=1")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("1" * 5000, "too many digits"), ("[" * 100_000, "nested too deep"), ("{a=" * 2000, "nested too deep")],
+)
+def test_values_that_no_reader_takes(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=said) as caught:
+        set_value({}, f"split.seed={text}")
+    assert "split.seed" in str(caught.value)
+    assert len(str(caught.value)) < 500
+    (tmp_path / "my.toml").write_text(f"split.seed={text}")
+    with pytest.raises(ConfigError, match=rf"my\.toml: .*{said}"):
+        read_toml(str(tmp_path / "my.toml"))
+
+
+def test_tables_nested_too_deep() -> None:
+    tables: dict[str, Any] = {}
+    set_value(tables, f"encode.options{'.a' * 50_000}=1")
+    with pytest.raises(ConfigError, match=r"my\.toml: encode\.options\.a\.a.*: nested too deep"):
+        make_config(tables, "my.toml")
+
+
+def test_a_configuration_of_more_than_a_megabyte(tmp_path: Path) -> None:
+    (tmp_path / "fits.toml").write_text("#" * 2**20)
+    assert read_toml(str(tmp_path / "fits.toml")) == {}
+    (tmp_path / "large.toml").write_text("#" * 2**20 + "\n")
+    with pytest.raises(ConfigError, match=r"large\.toml: .*more than 1048576 bytes"):
+        read_toml(str(tmp_path / "large.toml"))
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

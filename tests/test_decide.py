@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from random_games import Line, turned
 from stages import Staged, made_up_games, run_stages, sgf_of
 
 from pipeline.blocks import read_arrow
 from pipeline.config import Config
-from pipeline.decide import decide_games, whole_table, write_blocks
+from pipeline.decide import decide_games, take_rows, whole_table, write_blocks
 from pipeline.table import KEYS, SCHEMA
 
 SIZES = [(5, 5), (3, 3), (3, 5)]
@@ -175,3 +176,29 @@ def test_nothing_kept(tmp_path: Path) -> None:
 
 def test_no_parts_at_all() -> None:
     assert decide_games(whole_table([]), Config()).num_rows == 0
+
+
+@pytest.mark.parametrize(("piece_bytes", "at_once"), [(2**29, 2**13), (1, 1), (400, 3), (1, 7), (10_000, 2)])
+def test_rows_are_taken_from_pieces(piece_bytes: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the table is cut into: the rows of these numbers, in this order, repeats too."""
+    monkeypatch.setattr("pipeline.decide._PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr("pipeline.decide._ROWS_AT_ONCE", at_once)
+    numbers = np.arange(40)
+    texts = [None if number % 7 == 3 else f"{number}" * (number % 5) for number in numbers]
+    maps = [[("KM", str(number))] * (number % 3) for number in numbers]
+    columns = {"n": pa.array(numbers), "t": pa.array(texts), "m": pa.array(maps, pa.map_(pa.string(), pa.string()))}
+    table = pa.concat_tables([pa.table(columns).slice(at, length) for at, length in ((0, 9), (9, 0), (9, 30), (39, 1))])
+    rng = np.random.default_rng(5)
+    for rows in (numbers[::-1], rng.integers(0, 40, 100), np.array([39, 0, 0]), numbers[:0]):
+        taken = take_rows(table, rows)
+        assert taken.schema == table.schema
+        assert taken.to_pylist() == [table.to_pylist()[row] for row in rows]
+
+
+def test_more_text_than_one_array_can_hold() -> None:
+    """2.4 GB of text in three pieces that share their memory."""
+    text = pa.array(["x" * 4_000_000] * 200)
+    table = pa.table({"n": np.arange(600), "text": pa.chunked_array([text] * 3)})
+    taken = take_rows(table, np.array([599, 1, 300, 0]))
+    assert taken.column("n").to_pylist() == [599, 1, 300, 0]
+    assert {len(text) for text in taken.column("text").to_pylist()} == {4_000_000}

@@ -116,7 +116,7 @@ def test_planes_are_those_of_the_slow_reference(name: str, size: Size, frame: Si
     found = unpacked(planes, frame)
     at = 0
     for line in lines:
-        for seen in positions(line, TURNS - 1):
+        for seen in positions(line, TURNS):
             expected = SLOW_SCHEMES[name](seen, size)
             assert tuple(expected) == SCHEMES[name].plane_names
             wrong = np.argwhere(dense(expected, frame) != found[at])

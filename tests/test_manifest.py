@@ -1,6 +1,7 @@
 """``dataset.json``: what is written is read, what is wrong is named, sums are added up."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,19 @@ def test_missing_file_and_missing_folder(tmp_path: Path) -> None:
 def test_what_is_not_a_manifest_is_refused(tmp_path: Path, text: str) -> None:
     put(tmp_path, text)
     with pytest.raises(ManifestError, match=NAME):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", "1e999", str(2**63), "9" * 5000])
+def test_a_configuration_with_what_json_cannot_hold_is_refused(tmp_path: Path, number: str) -> None:
+    put(tmp_path, json.dumps(changed("config.split", {"plies": [1, "HERE"]})).replace('"HERE"', number))
+    with pytest.raises(ManifestError, match=r"dataset\.json: "):
+        read_manifest(tmp_path)
+
+
+def test_a_pipe_is_no_manifest(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / NAME)
+    with pytest.raises(ManifestError, match=r"dataset\.json: is a pipe"):
         read_manifest(tmp_path)
 
 
@@ -170,8 +184,8 @@ def test_sums_that_do_not(path: str, value: int, message: str) -> None:
     assert any(message in fault for fault in faults), faults
 
 
-@pytest.mark.parametrize(("images", "holds"), [(1, False), (3, False), (4, True), (7, True), (8, True), (9, False)])
-def test_all_symmetries_make_four_to_eight_rows_of_a_position(images: int, holds: bool) -> None:
+@pytest.mark.parametrize(("images", "holds"), [(0, False), (1, True), (3, True), (8, True), (9, False)])
+def test_all_symmetries_make_one_to_eight_rows_of_a_position(images: int, holds: bool) -> None:
     whole = changed("config", {"augment": {"mode": "all"}})
     for shard in whole["shards"]:
         shard["rows"] *= images

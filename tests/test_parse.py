@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sgfmill import sgf_grammar
 
 from pipeline.config import Config
 from pipeline.games import OFF_BOARD
@@ -440,6 +441,51 @@ def test_many_pieces_take_linear_time_and_few_records(piece: str) -> None:
     # Eight times the bytes: quadratic time would be 64 times as long.
     assert large < 24 * small + 0.5
     assert count <= 1_001 + 800_000 // 64
+
+
+HOSTILE = [
+    "(;GM[1",
+    "(;GM[1]",
+    "(;GM[1]C[",
+    "(;GM[\\x",
+    "(;GM[1](",
+    "(;GM[1]" + " " * 99,
+    "(;GM[1" + "x" * 99,
+    "(;GM[a]",
+]
+
+
+@pytest.mark.parametrize("tail", ["", "\\]", " " * 200_000])
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_work_on_broken_trees_is_bounded(piece: str, tail: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted, not timed: the bytes looked at by the tokeniser, and eight for each token that it makes."""
+    work = 0
+    tokenise = sgf_grammar.tokenise
+
+    def counting(source: bytes, start: int) -> tuple[list[tuple[str, bytes]], int]:
+        nonlocal work
+        tokens, end = tokenise(source, start)
+        after = bytes(source[end:])
+        blank = len(after) - len(after.lstrip())
+        work += (len(source) if after[blank : blank + 1] == b"[" else end + blank) - start + 8 * len(tokens)
+        return tokens, end
+
+    monkeypatch.setattr(sgf_grammar, "tokenise", counting)
+    data = (piece * (400_000 // len(piece)) + tail).encode()
+    records = read(data)
+    assert all(isinstance(record, Rejected) for record in records)
+    # The limit, and one tree more that is under way when it is reached.
+    assert work <= 16_000_000 + 9 * len(data)
+
+
+def test_a_broken_game_early_in_a_collection_costs_no_other() -> None:
+    games = [f"(;{HEAD}PB[{number}];B[cc];W[gg])" for number in range(300)]
+    for number, broken in ((0, games[0][:-1]), (7, games[7].replace("PB", "PB[")), (9, games[9][:-1])):
+        games[number] = broken
+    records = read("\n".join(games))
+    assert {record.black for record in records if isinstance(record, Game)} >= {
+        str(number) for number in range(10, 300)
+    }
 
 
 def test_many_broken_trees_then_the_rest() -> None:

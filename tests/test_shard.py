@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 import json
+import os
 import re
 import resource
 import signal
@@ -244,3 +245,13 @@ def test_a_disk_that_fills_up_is_an_oserror(tmp_path: Path, layout: Layout, limi
     assert list(tmp_path.iterdir()) == []
     assert shard.write(path, [rows], layout).rows == 20_000
     shard.check(path, layout, 20_000)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "hdf5"])
+def test_a_pipe_is_no_shard(tmp_path: Path, file_format: str) -> None:
+    layout = make_layout(file_format)
+    os.mkfifo(tmp_path / "shard")
+    with pytest.raises(ShardError, match="shard: is a pipe"):
+        list(shard.read(tmp_path / "shard", layout))
+    with pytest.raises(ShardError, match="shard: is a pipe"):
+        shard.check(tmp_path / "shard", layout)

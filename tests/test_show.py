@@ -1,5 +1,6 @@
 """Boards in text, rows of data sets, games at a ply."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -133,3 +134,9 @@ def test_a_row_without_its_game_is_told(tmp_path: Path) -> None:
     (folder / "games.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(ShardError, match="cannot be read"):
         show_row(open_dataset(folder), "train", 0, [])
+
+
+def test_a_pipe_is_no_record(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.sgf")
+    with pytest.raises(ConfigError, match=r"pipe\.sgf: is a pipe"):
+        show_record(str(tmp_path / "pipe.sgf"), 1, None, [], Config())

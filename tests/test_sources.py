@@ -274,21 +274,29 @@ def test_include_and_exclude(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.sgf", "g.zip", "t.tar"])
-@pytest.mark.parametrize("change", ["longer", "touched", "gone"])
+@pytest.mark.parametrize("change", ["longer", "touched", "gone", "pipe"])
 def test_a_changed_input_is_noticed(tmp_path, name, change):
     data = {"a.sgf": GAME, "g.zip": zip_of(("a.sgf", GAME)), "t.tar": tar_of(("a.sgf", GAME))}[name]
     path = write(tmp_path / name, data)
     asked = limits(path)
     files, _ = find_inputs(asked)
     todo = units(files, asked)
-    if change == "gone":
+    if change in ("gone", "pipe"):
         path.unlink()
+        if change == "pipe":
+            os.mkfifo(path)
     else:
         path.write_bytes(data + b" " * (change == "longer"))
         os.utime(path, ns=(1, files[0].mtime_ns + (change == "touched")))
     with pytest.raises(InputChangedError, match=f"changed while it was being read, run again: .*{name}"):
         for _ in spool(files[0], asked, str(tmp_path)) if name == "t.tar" else members(todo[0], asked):
             pass
+
+
+def test_a_changed_input_of_a_worker_is_told_as_in_one_process():
+    error = InputChangedError("/in/a.sgf")
+    assert str(error) == "input changed while it was being read, run again: /in/a.sgf"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 def test_other_contents_of_the_same_size_and_time_are_noticed(tmp_path):

@@ -1,5 +1,6 @@
 """Kernels are compiled beforehand, and it is said where that takes long."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,15 @@ def test_the_seconds_are_those_of_a_stage(said: list[str]) -> None:
     progress = Progress()
     warm_up(progress)
     assert list(progress.seconds) == ["compile"]
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pipeline.warm.compile_replay", fail)
+    with pytest.raises(OSError, match=r"NUMBA_CACHE_DIR.*No space left on device") as caught:
+        warm_up(Progress())
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path))

@@ -134,7 +134,30 @@ def test_an_erase_that_is_cut_short_leaves_no_work_to_take_over(
         patch.setattr("shutil.rmtree", killed)
         with pytest.raises(KeyboardInterrupt):
             folder.erase()
-    refusal(folder, make_config({"split": {"val": 0.25}}, "x"), file("a"))
+    # The next build goes on with the erasing, whatever it builds, and beside the files of the user.
+    (folder.path / "notes.txt").write_text("mine")
+    folder.require_place()
+    claim(folder, make_config({"split": {"val": 0.25}}, "x"), file("a"))
+    assert not folder.work.exists()
+    assert (folder.path / "notes.txt").read_text() == "mine"
+    refusal(folder, Config(), file("a"))
+
+
+def test_an_erase_that_is_cut_short_at_once_leaves_no_data_set_to_take_over(
+    folder: WorkFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim(folder, Config(), file("a"))
+    (folder.path / "dataset.json").write_text("{}")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", killed)
+        with pytest.raises(KeyboardInterrupt):
+            folder.erase()
+    claim(folder, make_config({"split": {"val": 0.25}}, "x"), file("a"))
+    assert not (folder.path / "dataset.json").exists()
 
 
 def test_the_work_of_another_version_is_done_again(folder: WorkFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +271,7 @@ def test_erasing_leaves_what_is_not_ours(folder: WorkFolder) -> None:
         (folder.path / name).write_text("x")
     folder.erase()
     left = {path.relative_to(folder.path).as_posix() for path in folder.path.rglob("*") if path.is_file()}
-    assert left == {*theirs, ".goplanes/lock"}
+    assert left == {*theirs, ".goplanes/lock", ".goplanes/build.json"}
     assert not (folder.path / "val").exists()
     assert not (folder.path / "test").exists()
     claim(folder, make_config({"split": {"val": 0.2}}, "x"), file("b"))  # the folder is free

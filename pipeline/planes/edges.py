@@ -108,3 +108,33 @@ def edge_distance(most: int, source: str) -> Group:
         Plane(f"edge_{name}", f"points {name.replace('_', ' ')} from the edge", "absolute", source) for name in names
     )
     return Group(planes, draw)
+
+
+@kernel
+def _draw_lines(rows, cols, frame_cols, positions, out, first):
+    for i in range(positions.shape[0]):
+        for row in range(rows):
+            for col in range(cols):
+                index = row * frame_cols + col
+                byte, bit = index >> 3, 0x80 >> (index & 7)
+                if rows == cols and (row == col or row + col == rows - 1):
+                    out[i, first, byte] |= bit
+                middle_row, middle_col = rows % 2 == 1 and row == rows // 2, cols % 2 == 1 and col == cols // 2
+                if middle_row or middle_col:
+                    out[i, first + 1, byte] |= bit
+                if middle_row and middle_col:
+                    out[i, first + 2, byte] |= bit
+
+
+def lines(source: str) -> Group:
+    """The main diagonals of a square board, the middle row and column where there is one, and the centre."""
+
+    def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
+        _draw_lines(*traces.size, traces.frame[1], positions, out, first)
+
+    planes = (
+        Plane("diagonals", "the main diagonals of a square board", "absolute", source),
+        Plane("middle_lines", "the middle row and the middle column, where odd", "absolute", source),
+        Plane("centre", "the centre, where both are odd", "absolute", source),
+    )
+    return Group(planes, draw)

@@ -9,34 +9,50 @@ from pipeline.jit import kernel
 from pipeline.planes.group import Draw, Group, Plane
 from pipeline.traces import Traces
 
-CAPTURED, SELF_ATARI, LIBERTIES, LEGAL = range(4)
+CAPTURED, SELF_ATARI, LIBERTIES, LEGAL, ENEMY, TARGET, CAPTURES, CONNECTS, MAKES_KO = range(9)
+
+
+@kernel
+def _plane_of(what, most, moves, now, index):
+    """Return which of a family's planes a legal move is in, -1 for none; see ``_draw_moves``."""
+    liberties, stones = np.int64(moves.liberties[now, index]), np.int64(moves.stones[now, index])
+    captured = np.int64(moves.captured[now, index])
+    if what == CAPTURED:
+        return min(captured, most - 1)
+    if what == LIBERTIES:
+        return min(liberties, most) - 1
+    if what == SELF_ATARI:
+        return min(stones, most) - 1 if liberties == 1 else -1
+    if what == ENEMY:
+        return min(np.int64(moves.enemy[now, index]), most) - 1
+    if what == TARGET:
+        return min(np.int64(moves.target[now, index]), most) - 1
+    if what == CAPTURES:
+        return 0 if captured > 0 else -1
+    if what == CONNECTS:
+        return 0 if moves.joined[now, index] > 1 else -1
+    if what == MAKES_KO:
+        return 0 if captured == 1 and stones == 1 and liberties == 1 else -1
+    return 0
 
 
 @kernel
 def _draw_moves(what, most, moves, positions, out, first):
-    """Draw one-hot planes of the legal moves: stones captured (0 to ``most - 1`` or more), or size of the
-    chain made if it is left in atari, or its liberties (both 1 to ``most`` or more), or just the moves."""
+    """Draw one-hot planes of the legal moves, by stones captured (0 to ``most - 1`` or more), or by one of the
+    other numbers of ``Moves`` (1 to ``most`` or more); or one plane of those that do something."""
     for i in range(positions.shape[0]):
         now = positions[i]
         for index in range(moves.liberties.shape[1]):
-            liberties = np.int64(moves.liberties[now, index])
-            if liberties == 0:
-                continue
-            plane = 0
-            if what == CAPTURED:
-                plane = min(np.int64(moves.captured[now, index]), most - 1)
-            elif what == LIBERTIES:
-                plane = min(liberties, most) - 1
-            elif what == SELF_ATARI:
-                if liberties > 1:
-                    continue
-                plane = min(np.int64(moves.stones[now, index]), most) - 1
-            out[i, first + plane, index >> 3] |= 0x80 >> (index & 7)
+            if moves.liberties[now, index] > 0:
+                plane = _plane_of(what, most, moves, now, index)
+                if plane >= 0:
+                    out[i, first + plane, index >> 3] |= 0x80 >> (index & 7)
 
 
-def _draw(what: int, most: int) -> Draw:
+def _draw(what: int, most: int = 1, opponent: bool = False) -> Draw:
     def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> Any:
-        _draw_moves(what, most, traces.moves, positions, out, first)
+        moves = traces.opponent_moves if opponent else traces.moves
+        _draw_moves(what, most, moves, positions, out, first)
 
     return draw
 
@@ -70,4 +86,38 @@ def liberties_after(most: int, source: str) -> Group:
 
 def legal(source: str) -> Group:
     """Legal moves: empty, not the simple-ko point, no suicide."""
-    return Group((Plane("legal", "legal moves", "mover", source),), _draw(LEGAL, 1))
+    return Group((Plane("legal", "legal moves", "mover", source),), _draw(LEGAL))
+
+
+def enemy_liberties(most: int, source: str) -> Group:
+    """Legal moves by the fewest liberties, after the move, of an opp chain beside it: 1, ..., ``most`` or more."""
+    planes = _one_hot("enemy_liberties", "that leave an opp chain beside them {} liberties", range(1, most + 1), source)
+    return Group(planes, _draw(ENEMY, most))
+
+
+def target_size(most: int, source: str, opponent: bool = False) -> Group:
+    """Legal moves beside an opp chain of two liberties: the size of the largest, 1, ..., ``most`` or more.
+
+    ``opponent``: the same with the sides exchanged.
+    """
+    side = "opp" if opponent else "own"
+    name, meaning = f"{side}_target", "beside a chain of {} with two liberties"
+    planes = _one_hot(name, f"of {side} {meaning}", range(1, most + 1), source)
+    return Group(planes, _draw(TARGET, most, opponent))
+
+
+def can_capture(source: str) -> Group:
+    """Legal moves that take at least one stone."""
+    return Group((Plane("can_capture", "legal moves that take a stone", "mover", source),), _draw(CAPTURES))
+
+
+def can_connect(source: str) -> Group:
+    """Legal moves that join two or more own chains."""
+    return Group((Plane("can_connect", "legal moves that join own chains", "mover", source),), _draw(CONNECTS))
+
+
+def makes_ko(source: str, opponent: bool = False) -> Group:
+    """Legal moves after which there is a simple-ko point. ``opponent``: those of the other side."""
+    side = "opp" if opponent else "own"
+    plane = Plane(f"{side}_makes_ko", f"legal moves of {side} that make a ko", "mover", source)
+    return Group((plane,), _draw(MAKES_KO, opponent=opponent))

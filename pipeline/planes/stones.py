@@ -22,6 +22,16 @@ def _draw_history(boards, first_step, second_step, second_start, relative, trace
 
 
 @kernel
+def _draw_before(boards, trace, positions, out, first):
+    for i in range(positions.shape[0]):
+        now = positions[i]
+        for back in range(1, min(boards, now - trace.begin[now]) + 1):
+            for side in range(2):
+                for byte in range(out.shape[2]):
+                    out[i, first + side * boards + back - 1, byte] = trace.stones[now - back, side, byte]
+
+
+@kernel
 def _draw_empty(trace, positions, out, first):
     for i in range(positions.shape[0]):
         now = positions[i]
@@ -56,6 +66,16 @@ def own_opp(boards: int, interleaved: bool, source: str) -> Group:
 def black_white(boards: int, source: str) -> Group:
     """Black stones now and in the turns before, then White's."""
     return _history_group(("black", "white"), boards, False, source)
+
+
+def black_white_before(boards: int, source: str) -> Group:
+    """Black stones 1 to ``boards`` turns ago, then White's; the current board is not among them."""
+    planes = tuple(
+        Plane(f"{side}_{back}", f"{side} stones {_turn(back)}", "absolute", source)
+        for side in ("black", "white")
+        for back in range(1, boards + 1)
+    )
+    return Group(planes, on_boards(_draw_before, boards), history=boards)
 
 
 def _history_group(sides: tuple[str, str], boards: int, interleaved: bool, source: str) -> Group:

@@ -1,0 +1,43 @@
+"""Moves that do not fill an own true eye."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.jit import kernel
+from pipeline.planes.group import Group, Plane
+from pipeline.traces import Traces
+
+
+@kernel
+def _draw_sensible(eyes, moves, positions, out, first):
+    for i in range(positions.shape[0]):
+        now = positions[i]
+        for index in range(moves.liberties.shape[1]):
+            byte, bit = index >> 3, 0x80 >> (index & 7)
+            if moves.liberties[now, index] > 0 and not eyes[now, byte] & bit:
+                out[i, first, byte] |= bit
+
+
+def sensible(source: str) -> Group:
+    """Legal moves that do not fill an own true eye."""
+
+    def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
+        _draw_sensible(traces.own_eyes, traces.moves, positions, out, first)
+
+    return Group((Plane("sensible", "legal moves that fill no own true eye", "mover", source),), draw)
+
+
+@kernel
+def _draw_new_eyes(new_eyes, positions, out, first):
+    for i in range(positions.shape[0]):
+        for byte in range(out.shape[2]):
+            out[i, first, byte] = new_eyes[positions[i], byte]
+
+
+def creates_eye(source: str) -> Group:
+    """Legal moves after which some empty point beside them is an own true eye."""
+
+    def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
+        _draw_new_eyes(traces.new_eyes, positions, out, first)
+
+    return Group((Plane("creates_eye", "legal moves that make an own true eye", "mover", source),), draw)

@@ -1,0 +1,52 @@
+"""Ladders: the stones that are caught, now and one turn ago, the moves that catch, and those that escape.
+
+Eight planes, four of own chains and the same four of opp chains (ARTICLES.md, "Ladders, 8 planes"): laddered
+stones; stones that were laddered one turn ago; working first moves against chains of two liberties; and the
+moves that save a chain in atari that is not laddered.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.board import WHITE
+from pipeline.jit import kernel
+from pipeline.planes.group import Group, Plane
+from pipeline.traces import Traces
+
+_KINDS = (
+    ("laddered", "stones caught in a ladder"),
+    ("laddered_before", "stones that were caught in a ladder one turn ago"),
+    ("ladder_moves", "moves that start a working ladder against the side's chains"),
+    ("ladder_escapes", "moves that save the side's chains in atari from a ladder"),
+)
+
+
+@kernel
+def _draw_ladders(ladders, trace, positions, out, first):
+    for i in range(positions.shape[0]):
+        now = positions[i]
+        own = 1 if trace.to_play[now] == WHITE else 0
+        before = max(now - 1, trace.begin[now])
+        for half in range(2):
+            side, plane = own if half == 0 else 1 - own, first + 4 * half
+            for byte in range(out.shape[2]):
+                out[i, plane, byte] = ladders.laddered[now, side, byte]
+                out[i, plane + 1, byte] = ladders.laddered[before, side, byte]
+                out[i, plane + 2, byte] = ladders.working[now, side, byte]
+                out[i, plane + 3, byte] = ladders.escaping[now, side, byte]
+
+
+def article_ladders(source: str) -> Group:
+    """The eight ladder planes of the articles. Before the first move since the start or the last setup, the
+    stones of one turn ago are those of now."""
+
+    def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
+        _draw_ladders(traces.ladders, traces.boards, positions, out, first)
+
+    planes = tuple(
+        Plane(f"{side}_{name}", f"{side}: {meaning}", "mover", source)
+        for side in ("own", "opp")
+        for name, meaning in _KINDS
+    )
+    # The ko point of the board one turn ago follows from the board before that.
+    return Group(planes, draw, history=2, recent=1)
