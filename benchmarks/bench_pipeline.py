@@ -41,7 +41,6 @@ from pipeline.replay import game_keys, replay
 from pipeline.rules import KO_POSITIONAL, KO_SIMPLE
 from pipeline.sources import Member, Unit, find_inputs, members, spool, units
 from pipeline.table import games_of
-from pipeline.trace import trace
 from pipeline.warm import compile_replay
 
 FRAME = (19, 19)

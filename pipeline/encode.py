@@ -60,10 +60,25 @@ class Scheme:
 
 
 _ARTICLES = "the two articles on board states and input features"
+_NATURE = "AlphaGo (Nature 2016), Extended Data Table 2, as RocAlphaGo reads it"
 _AGZ = "AlphaGo Zero (Nature 2017), Methods"
 _LEELA = "Leela Zero, Training.cpp"
 _MINIGO = "minigo, features.py (DEFAULT_FEATURES)"
 _SEVEN = "Clark and Storkey 2014; kgsgo, betago, dlgo `sevenplane`"
+
+_NATURE_PLANES = (
+    stones.own_opp(1, True, _NATURE),
+    stones.empty(_NATURE),
+    constants.ones(_NATURE),
+    recent.ages(8, _NATURE),
+    liberties.chain_liberties(8, _NATURE),
+    moves.capture_size(7, _NATURE),
+    moves.self_atari_size(8, _NATURE),
+    moves.liberties_after(8, _NATURE),
+    ladders.alphago_ladders(_NATURE),
+    eyes.sensible(_NATURE),
+    constants.zeros(_NATURE),
+)
 
 _TABLE = (
     Scheme(
@@ -71,6 +86,13 @@ _TABLE = (
         1,
         "the board itself, three planes",
         (stones.black_white(1, _ARTICLES), stones.empty(_ARTICLES)),
+    ),
+    Scheme("alphago48", 1, "AlphaGo's policy network: stones, ages, liberties, captures, ladders", _NATURE_PLANES),
+    Scheme(
+        "alphago49",
+        1,
+        "AlphaGo's value network: alphago48 and the side to move",
+        (*_NATURE_PLANES, constants.black_to_move(_NATURE)),
     ),
     Scheme(
         "agz17",

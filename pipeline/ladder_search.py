@@ -249,10 +249,23 @@ def _fills_eye(board, spot, colour, scratch):
     """Return whether the empty ``spot`` is a true eye of ``colour``."""
     points = board.points
     stride = np.int64(points[STRIDE])
+    allowed, bad, unsure = 1, 0, 0
     for step in (-stride, -1, 1, stride):
         there = points[COLOUR + spot + step]
-        if there != colour and there != OFF:
+        if there == OFF:
+            allowed = 0
+        elif there != colour:
             return False
+    for step in (-stride - 1, 1 - stride, stride - 1, stride + 1):
+        there = points[COLOUR + spot + step]
+        if there == EMPTY:
+            unsure += 1
+            _mark(scratch.read, spot + step)
+        elif there != OFF:
+            bad += there != colour
+            _mark(scratch.read, np.int64(points[CHAIN + spot + step]))
+    if bad > allowed or bad + unsure <= allowed:
+        return bad <= allowed
     scratch.numbers[WHOLE_BOARD] = 1
     read_stones(board, scratch.stones)
     true_eyes(board, scratch.stones, colour, scratch.eyes[:2], scratch.eyes[2])
@@ -307,13 +320,13 @@ def list_answers(board, target, alphago, turn, scratch, start):
     """
     colour = np.int64(board.points[COLOUR + target])
     own = liberty_of(board, target)
-    _mark(scratch.read, target)
     read_around(board, own, scratch.read)
     liberties, captures = liberties_after(board, own, colour, NO_SPOT)
-    if alphago and (board.points[KO] == own or _fills_eye(board, own, colour, scratch)):
-        liberties, captures = 0, 0
+    helps = liberties >= 2 or captures > 0
+    if helps and alphago and (board.points[KO] == own or _fills_eye(board, own, colour, scratch)):
+        liberties, helps = 0, False
     end = list_captures(board, target, turn, scratch, start)
-    if liberties >= 2 or captures > 0:
+    if helps:
         for at in range(start, end):
             if scratch.moves[at] == own:
                 return liberties, end
@@ -350,7 +363,6 @@ def _list_attacks(board, target, alphago, turn, scratch, start):
     colour = np.int64(points[COLOUR + target])
     one = liberty_of(board, target)
     two = liberty_after(board, target, one)
-    _mark(scratch.read, target)
     read_around(board, one, scratch.read)
     read_around(board, two, scratch.read)
     if not alphago and _is_ko_liberty(board, one, colour) and _is_ko_liberty(board, two, colour):

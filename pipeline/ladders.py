@@ -75,8 +75,8 @@ def _most_levels(board):
 
 
 @kernel
-def _solve_atari(board, chain, escapes, moves, scratch):
-    """Return whether a chain in atari is laddered; put its escaping moves, with ``escapes`` all of them, in ``moves``."""
+def _solve_atari(board, chain, escapes, budget, moves, scratch):
+    """Return whether a chain in atari is laddered; put the moves that save it (with ``escapes`` all) in ``moves``."""
     journal, numbers = scratch.journal, scratch.numbers
     colour = np.int64(board.points[COLOUR + chain])
     # The order of these moves does not matter: each is searched by itself.
@@ -92,7 +92,7 @@ def _solve_atari(board, chain, escapes, moves, scratch):
         if legality(board, move, colour, False) == LEGAL:
             play(board, move, colour, journal)
             numbers[MADE] = 1
-            verdict = search(board, chain, False, False, turn, BUDGET - 1, _most_levels(board) - 1, scratch, end)
+            verdict = search(board, chain, False, False, turn, budget - 1, _most_levels(board) - 1, scratch, end)
             total += numbers[MADE]
             if verdict != CAPTURED:
                 laddered = False
@@ -100,17 +100,16 @@ def _solve_atari(board, chain, escapes, moves, scratch):
         undo(board, journal, root)
         if not laddered and not escapes:
             break
-    return laddered and total <= BUDGET
+    return laddered and total <= budget
 
 
 @kernel
-def _solve_two_liberties(board, chain, moves, scratch):
+def _solve_two_liberties(board, chain, budget, moves, scratch):
     """Return whether a chain with two liberties is laddered; put the attacker's working moves in ``moves``."""
     journal, numbers = scratch.journal, scratch.numbers
     colour = np.int64(board.points[COLOUR + chain])
     one = liberty_of(board, chain)
     two = liberty_after(board, chain, one)
-    scratch.read[chain >> 6] |= np.uint64(1) << np.uint64(chain & 63)
     read_around(board, one, scratch.read)
     read_around(board, two, scratch.read)
     root, laddered = journal[0], False
@@ -121,7 +120,7 @@ def _solve_two_liberties(board, chain, moves, scratch):
         play(board, move, 3 - colour, journal)
         play_pass(board, journal)  # lifts the ban
         numbers[MADE] = 0
-        verdict = search(board, chain, True, False, turn, BUDGET, _most_levels(board), scratch, 0)
+        verdict = search(board, chain, True, False, turn, budget, _most_levels(board), scratch, 0)
         undo(board, journal, root)
         if verdict == CAPTURED:
             laddered = True
@@ -130,13 +129,13 @@ def _solve_two_liberties(board, chain, moves, scratch):
 
 
 @kernel
-def solve_ladders(board, escapes, at, answers, scratch):
+def solve_ladders(board, escapes, budget, at, answers, scratch):
     """Find the ladders of a board, which is left as it was.
 
     Sets ``answers.sets`` to the laddered stones of Black and of White, the working moves against Black and against
-    White, and the escaping moves of Black and of White.
-    ``escapes``: whether escaping moves are wanted. ``at``: the number of the position, 0 or more; answers of
-    position ``at - 1`` are kept where ``answers.changed`` allows it.
+    White, and the escaping moves of Black and of White. ``escapes``: whether escaping moves are wanted.
+    ``budget``: the most moves of a search. ``at``: the number of the position, 0 or more; answers of position
+    ``at - 1`` are kept where ``answers.changed`` allows it.
     """
     points = board.points
     words = np.int64(points[USED_WORDS])
@@ -152,9 +151,9 @@ def solve_ladders(board, escapes, at, answers, scratch):
         if not holds(board, chain, at, answers):
             begin_answer(board, chain, answers, scratch)
             if in_atari:
-                answers.laddered[chain] = _solve_atari(board, chain, escapes, answers.moves[chain], scratch)
+                answers.laddered[chain] = _solve_atari(board, chain, escapes, budget, answers.moves[chain], scratch)
             else:
-                answers.laddered[chain] = _solve_two_liberties(board, chain, answers.moves[chain], scratch)
+                answers.laddered[chain] = _solve_two_liberties(board, chain, budget, answers.moves[chain], scratch)
             end_answer(board, chain, at, answers, scratch)
         side = colour - BLACK
         if answers.laddered[chain]:
@@ -184,7 +183,7 @@ class LadderTrace(NamedTuple):
 
 
 @kernel
-def _trace_ladders(games, order, plies, board, frame_of, reuse, answers, scratch, shown, planes, found):
+def _trace_ladders(games, order, plies, board, frame_of, budget, reuse, answers, scratch, shown, planes, found):
     """Fill ``found`` with the ladders of all positions of the games in ``order``.
 
     ``shown`` uint64[6, WORDS] and ``planes`` uint8[6, B]: the sets of the last position, as bits of spots and as
@@ -201,7 +200,7 @@ def _trace_ladders(games, order, plies, board, frame_of, reuse, answers, scratch
             cursor, changed, _sound = apply_setup(board, games, game, cursor, ply)
             if changed or not reuse:
                 forget_answers(answers)
-            solve_ladders(board, escapes, at, answers, scratch)
+            solve_ladders(board, escapes, budget, at, answers, scratch)
             for kind in range(6 if escapes else 4):
                 flip_frame_bits(words, shown[kind], answers.sets[kind], frame_of, planes[kind])
             for side in range(2):
@@ -227,11 +226,12 @@ def trace_ladders(
     frame: tuple[int, int],
     escapes: bool = False,
     reuse: bool = True,
+    budget: int = BUDGET,
 ) -> LadderTrace:
     """Solve the ladders of the games in ``order`` (one size, legal throughout) over their first ``plies[g]`` positions.
 
     ``escapes``: whether escaping moves are wanted. ``reuse``: whether answers are kept from one position to the
-    next, which changes the time and not the answers.
+    next, which changes the time and not the answers. ``budget``: the most moves of a search.
     """
     rows, cols = int(games.rows[order[0]]), int(games.cols[order[0]])
     total, length = int(plies[order].sum()), (frame[0] * frame[1] + 7) // 8
@@ -246,6 +246,7 @@ def trace_ladders(
         plies,
         new_board(rows, cols),
         frame_table(rows, cols, frame[1]),
+        budget,
         reuse,
         new_ladder_answers(),
         new_ladder_scratch(rows, cols),

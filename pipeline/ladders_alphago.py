@@ -71,7 +71,7 @@ MOST_LEVELS = 200
 
 
 @kernel
-def _find_captures(board, chain, captures, scratch):
+def _find_captures(board, chain, budget, captures, scratch):
     """Put the moves in ``captures`` that capture a chain with two liberties in a ladder."""
     journal, colour = scratch.journal, np.int64(board.points[COLOUR + chain])
     one = liberty_of(board, chain)
@@ -85,14 +85,14 @@ def _find_captures(board, chain, captures, scratch):
         turn = turn_of_search(board, move, chain, scratch)
         play(board, move, 3 - colour, journal)
         scratch.numbers[MADE] = 0
-        verdict = search(board, chain, True, True, turn, BUDGET, MOST_LEVELS, scratch, 0)
+        verdict = search(board, chain, True, True, turn, budget, MOST_LEVELS, scratch, 0)
         undo(board, journal, root)
         if verdict == CAPTURED:
             captures[move >> 6] |= ONE << np.uint64(move & 63)
 
 
 @kernel
-def _find_escapes(board, chain, counter_captures, escapes, scratch):
+def _find_escapes(board, chain, counter_captures, budget, escapes, scratch):
     """Put the moves in ``escapes`` that save a chain in atari from a ladder."""
     journal, colour = scratch.journal, np.int64(board.points[COLOUR + chain])
     root, own, end = journal[0], liberty_of(board, chain), 0
@@ -108,18 +108,18 @@ def _find_escapes(board, chain, counter_captures, escapes, scratch):
         turn = turn_of_search(board, move, chain, scratch)
         play(board, move, colour, journal)
         scratch.numbers[MADE] = 0
-        verdict = search(board, chain, False, True, turn, BUDGET, MOST_LEVELS, scratch, end + 1)
+        verdict = search(board, chain, False, True, turn, budget, MOST_LEVELS, scratch, end + 1)
         undo(board, journal, root)
         if verdict == ESCAPED:
             escapes[move >> 6] |= ONE << np.uint64(move & 63)
 
 
 @kernel
-def solve_alphago_ladders(board, mover, counter_captures, at, answers, scratch):
+def solve_alphago_ladders(board, mover, counter_captures, budget, at, answers, scratch):
     """Set ``answers.sets[0]`` and ``[1]`` to the ladder captures and the ladder escapes of ``mover``.
 
-    The board is left as it was. ``at``: the number of the position, 0 or more; answers of position ``at - 1`` are
-    kept, asked for or not, where ``answers.changed`` allows it.
+    The board is left as it was. ``budget``: the most moves of a search. ``at``: the number of the position, 0 or
+    more; answers of position ``at - 1`` are kept, asked for or not, where ``answers.changed`` allows it.
     """
     points = board.points
     answers.sets[:2] = NO_BITS
@@ -135,9 +135,9 @@ def solve_alphago_ladders(board, mover, counter_captures, at, answers, scratch):
         if not holds(board, chain, at, answers) and asked:
             begin_answer(board, chain, answers, scratch)
             if in_atari:
-                _find_escapes(board, chain, counter_captures, answers.moves[chain], scratch)
+                _find_escapes(board, chain, counter_captures, budget, answers.moves[chain], scratch)
             else:
-                _find_captures(board, chain, answers.moves[chain], scratch)
+                _find_captures(board, chain, budget, answers.moves[chain], scratch)
             end_answer(board, chain, at, answers, scratch)
         if asked:
             kind = 1 if in_atari else 0
@@ -154,7 +154,7 @@ class AlphaGoLadderTrace(NamedTuple):
 
 @kernel
 def _trace_alphago_ladders(
-    games, order, plies, board, frame_of, counter_captures, reuse, answers, scratch, shown, planes, found
+    games, order, plies, board, frame_of, counter_captures, budget, reuse, answers, scratch, shown, planes, found
 ):
     """Fill ``found``; ``shown`` uint64[2, WORDS] and ``planes`` uint8[2, B]: the sets of the last position."""
     rows, cols = np.int64(games.rows[order[0]]), np.int64(games.cols[order[0]])
@@ -169,7 +169,7 @@ def _trace_alphago_ladders(
             if changed or not reuse:
                 forget_answers(answers)
             move, colour = np.int64(games.moves[first + ply]), np.int64(games.colours[first + ply])
-            solve_alphago_ladders(board, colour, counter_captures, at, answers, scratch)
+            solve_alphago_ladders(board, colour, counter_captures, budget, at, answers, scratch)
             for kind in range(2):
                 flip_frame_bits(words, shown[kind], answers.sets[kind], frame_of, planes[kind])
             for byte in range(planes.shape[1]):
@@ -191,11 +191,13 @@ def trace_alphago_ladders(
     frame: tuple[int, int],
     counter_captures: bool = False,
     reuse: bool = True,
+    budget: int = BUDGET,
 ) -> AlphaGoLadderTrace:
     """Solve the ladders of the games in ``order`` (one size, legal throughout) over their first ``plies[g]`` positions.
 
     ``counter_captures``: whether captures of neighbouring chains count as ladder escapes. ``reuse``: whether answers
-    are kept from one position to the next, which changes the time and not the answers.
+    are kept from one position to the next, which changes the time and not the answers. ``budget``: the
+    most moves of a search.
     """
     rows, cols = int(games.rows[order[0]]), int(games.cols[order[0]])
     total, length = int(plies[order].sum()), (frame[0] * frame[1] + 7) // 8
@@ -207,6 +209,7 @@ def trace_alphago_ladders(
         new_board(rows, cols),
         frame_table(rows, cols, frame[1]),
         counter_captures,
+        budget,
         reuse,
         new_ladder_answers(),
         new_ladder_scratch(rows, cols),

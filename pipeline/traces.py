@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pipeline.eyes import trace_eyes, trace_new_eyes
 from pipeline.games import Games
 from pipeline.ladders import LadderTrace, trace_ladders
+from pipeline.ladders_alphago import AlphaGoLadderTrace, trace_alphago_ladders
 from pipeline.trace import Trace, trace
 from pipeline.whatif import Moves, trace_moves
 
@@ -46,6 +47,11 @@ class Traces:
     def new_eyes(self) -> NDArray[np.uint8]:
         """Packed planes uint8[T, B] of the legal moves that make an own true eye."""
         return trace_new_eyes(*self._where)
+
+    @cached_property
+    def alphago_ladders(self) -> AlphaGoLadderTrace:
+        """The moves that capture in a ladder, or escape from one by the chain's own last liberty."""
+        return trace_alphago_ladders(*self._where)
 
     @cached_property
     def ladders(self) -> LadderTrace:

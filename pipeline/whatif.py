@@ -93,7 +93,7 @@ def what_if(board, spot, colour, union, friends):
     """
     points = board.points
     stride = np.int64(points[STRIDE])
-    empties, own, stones, captured = 0, 0, 1, 0
+    empties, own, stones, captured = 0, 0, np.int64(1), 0
     for i in range(4):
         friends[i] = -1
     for step in (-stride, -1, 1, stride):
@@ -109,12 +109,12 @@ def what_if(board, spot, colour, union, friends):
         elif there != OFF and points[LIBERTIES + points[CHAIN + spot + step]] == 1:
             captured += 1
     if own == 0 and captured == 0:
-        return empties, 1, 0, 0
+        return empties, stones, 0, 0
     for word in range(np.int64(points[USED_WORDS])):
         union[word] = np.uint64(0)
     for i in range(own):
         _join_liberties(board, union, friends[i])
-    taken = 0
+    taken = np.int64(0)
     for step in (-stride, -1, 1, stride):
         beside = spot + step
         there = points[COLOUR + beside]
@@ -139,7 +139,7 @@ def enemies_beside(board, spot, colour):
     """Return (enemy, target) of a move at ``spot``, see ``Moves``."""
     points = board.points
     stride = np.int64(points[STRIDE])
-    fewest, largest = 0, 0
+    fewest, largest = np.int64(0), np.int64(0)
     for step in (-stride, -1, 1, stride):
         if points[COLOUR + spot + step] == 3 - colour:
             chain = np.int64(points[CHAIN + spot + step])
@@ -147,8 +147,9 @@ def enemies_beside(board, spot, colour):
             left = np.int64(points[LIBERTIES + chain]) - 1
             if left > 0 and (fewest == 0 or left < fewest):
                 fewest = left
-            if left == 1:
-                largest = max(largest, np.int64(points[STONES + chain]))
+            size = np.int64(points[STONES + chain])
+            if left == 1 and size > largest:
+                largest = size
     return fewest, largest
 
 

@@ -17,6 +17,7 @@ from random_games import RECENT, Seen
 from slow_areas import is_true_eye
 from slow_board import BLACK, WHITE, Point, SlowBoard
 from slow_captures import escaping_moves, is_laddered, working_moves
+from slow_ladders import ladder_captures, ladder_escapes
 
 Size = tuple[int, int]
 Planes = dict[str, set[Point]]
@@ -184,6 +185,35 @@ def minigo21(seen: Seen, size: Size) -> Planes:
     }
 
 
+def alphago48(seen: Seen, size: Size) -> Planes:
+    """AlphaGo's policy network. Ages of stones that were set up, or played before the last setup, are 8 or more."""
+    now, own = present(seen, size), seen.to_play
+    moves = outcomes(now, own)
+    played = seen.recent[:7]
+    ages = {point: played.index(point) + 1 if point in played else 8 for point in now.stones}
+    mine, theirs = stones(seen, own, 0), stones(seen, BLACK + WHITE - own, 0)
+    return {
+        "own_0": mine,
+        "opp_0": theirs,
+        "empty": everywhere(size) - mine - theirs,
+        "ones": everywhere(size),
+        **one_hot("age", 1, 8, ages),
+        **chain_liberties(seen, size),
+        **one_hot("capture", 0, 7, {p: move.captured for p, move in moves.items()}),
+        **one_hot("self_atari", 1, 8, {p: move.stones for p, move in moves.items() if move.liberties == 1}),
+        **one_hot("liberties_after", 1, 8, {p: move.liberties for p, move in moves.items()}),
+        "ladder_capture": ladder_captures(now, own),
+        "ladder_escape": ladder_escapes(now, own),
+        "sensible": {p for p in moves if not is_true_eye(now, p, own)},
+        "zeros": set(),
+    }
+
+
+def alphago49(seen: Seen, size: Size) -> Planes:
+    """AlphaGo's value network."""
+    return {**alphago48(seen, size), "black_to_move": if_to_play(seen, size, BLACK)}
+
+
 # The 8 neighbours in the order of the digits, and the 8 symmetries of the square they make.
 AROUND = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
 TURNS_OF_STEPS: tuple[Callable[[int, int], Point], ...] = (
@@ -308,7 +338,9 @@ def alphago48_history(seen: Seen, size: Size) -> Planes:
         planes |= {f"{name}_{back}": stones(seen, colour, back) for back in range(1, TURNS + 1)}
     for side, colour in _sides(seen):
         chains = [chain for chain in now.chains() if chain.colour == colour]
-        planes |= one_hot(f"{side}_liberties", 1, 4, {p: len(chain.liberties) for chain in chains for p in chain.stones})
+        planes |= one_hot(
+            f"{side}_liberties", 1, 4, {p: len(chain.liberties) for chain in chains for p in chain.stones}
+        )
     return {
         **planes,
         **one_hot("own_target", 1, 4, {p: move.target for p, move in moves.items()}),
@@ -321,6 +353,8 @@ def alphago48_history(seen: Seen, size: Size) -> Planes:
 
 SLOW_SCHEMES: dict[str, Callable[[Seen, Size], Planes]] = {
     "board": board,
+    "alphago48": alphago48,
+    "alphago49": alphago49,
     "agz17": agz17,
     "agz17_grouped": agz17_grouped,
     "leela_zero18": leela_zero18,

@@ -12,12 +12,13 @@ PACKAGE = Path(__file__).parents[1] / "pipeline"
 _LIST = """
     reasons config files coordinates jit words symmetry
     text rules headers.size headers.komi headers.result headers.handicap headers.rank headers.date
-    board zobrist games replay faults trace spotset passalive areas eyes
-    streams tars zips archives sources mainline parse filters table stored read
+    board zobrist games replay faults trace
+    spotset passalive areas eyes ladder_search ladder_answers ladders ladders_alphago whatif
     katago_history katago_moves katago_globals katago
-    whatif traces
+    streams tars zips archives sources mainline parse filters table stored read
+    traces
     planes.group planes.stones planes.constants planes.liberties planes.ko planes.recent planes.moves planes.edges
-    encode augment position
+    planes.eyes planes.ladders encode augment position
     columns parquet_format shard_parquet shard_hdf5 shard manifest load
     dedup near blocks rows decide executors workfolder progress warm card publish stages rebuild build
     report summary gamefile gametable rowcheck recount verify show explain plan stats statlines arguments exits cli

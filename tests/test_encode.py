@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,14 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from random_games import Line, games_of, positions, random_line, turned
+from random_games import Line, Seen, games_of, positions, random_line, turned
 from slow_board import Point, SlowBoard, draw
-from slow_planes import SLOW_SCHEMES, TURNS, dense
+from slow_planes import SLOW_SCHEMES, TURNS, canonical_code, dense, pattern_ranks
 
 from pipeline import symmetry
-from pipeline.augment import turn_moves, turn_planes
-from pipeline.encode import SCHEMES, encode, find_scheme, plane_bytes
+from pipeline.augment import turn_planes
+from pipeline.encode import SCHEMES, Scheme, encode, find_scheme, plane_bytes
 from pipeline.games import Games
+from pipeline.planes.edges import pattern_numbers
 from pipeline.replay import replay
 
 WITHOUT_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -145,6 +147,26 @@ def test_the_random_games_show_everything() -> None:
     assert captures > 20
 
 
+@pytest.mark.parametrize("name", SCHEMES)
+def test_the_random_games_draw_every_plane(name: str) -> None:
+    """No plane is empty in all of the games above, but the one that always is."""
+    drawn = np.zeros(len(SCHEMES[name].planes), dtype=np.bool_)
+    for size, frame, length in CASES[:8]:
+        lines = records(Random(f"planes {size}"), size, length)
+        drawn |= encode_all(name, lines, frame).any(axis=(0, 2))
+    empty = ["zeros"] if "zeros" in SCHEMES[name].plane_names else []
+    assert [plane for plane, found in zip(SCHEMES[name].plane_names, drawn, strict=True) if not found] == empty
+
+
+def test_1117_patterns() -> None:
+    """Counted over all boards up to 3x3, and each neighbourhood on them has the number that the rule gives it."""
+    ranks, found = pattern_ranks(), pattern_numbers()
+    assert len(ranks) == 1117
+    assert found.max() == 1117
+    expected = [ranks.get(canonical_code(digits), 0) for digits in product(range(4), repeat=8)]
+    assert found.tolist() == expected
+
+
 def test_seven_planes_of_a_ko() -> None:
     """Black has taken a ko: chains by liberties for White, who may not retake at once but after a pass each."""
     around = """. X O .
@@ -206,9 +228,10 @@ def test_encoding_the_turned_game_turns_every_plane(name: str, rows: int, cols: 
         assert np.array_equal(image, expected)
 
 
-@pytest.mark.parametrize("name", ["agz17", "agz17_grouped", "leela_zero18"])
+@pytest.mark.parametrize("name", SCHEMES)
 def test_swapping_the_colours(name: str) -> None:
-    """The same game with the colours exchanged: own and opp stay, Black and White change places."""
+    """The same game with the colours exchanged: own and opp stay, Black and White change places, and what is
+    the same for both stays as well; Black's turn becomes White's."""
     line = random_record(Random("colours"), (5, 5), 30, (0, 15))
     other = replace(
         line,
@@ -220,9 +243,13 @@ def test_swapping_the_colours(name: str) -> None:
     partner = {"black": "white", "white": "black"}
     for number, plane in enumerate(scheme.planes):
         word, _, rest = plane.name.partition("_")
-        same = plane.name if plane.perspective == "mover" else f"{partner[word]}_{rest}"
+        same = f"{partner[word]}_{rest}" if word in partner else plane.name
+        assert plane.perspective == "absolute" or word not in partner
         if same in scheme.plane_names:
             assert np.array_equal(ours[:, number], theirs[:, scheme.plane_names.index(same)])
+        else:
+            assert plane.name == "black_to_move"
+            assert not (ours[:, number] & theirs[:, number]).any()
 
 
 def transposing_games(rng: Random) -> list[Line]:
@@ -237,25 +264,46 @@ def transposing_games(rng: Random) -> list[Line]:
     return lines[::4] if WITHOUT_JIT else lines
 
 
+# Schemes whose planes show all that their keys cover. The others show less of it: gnugo's no stones, only what
+# is around the empty points; a pass and no move at all are the same in planes of recent moves, not in the key.
+SHOWS_ALL = {"board", "agz17", "agz17_grouped", "leela_zero18", "seven_plane"}
+
+
+def covered(seen: Seen, line: Line, scheme: Scheme, turn: int) -> tuple[object, ...]:
+    """Return what the key of a position covers, turned: boards, last moves, side, ko point, size."""
+
+    def image(point: Point | None) -> Point | None:
+        return None if point is None else symmetry.image_point(*point, line.rows, line.cols, turn)
+
+    boards = tuple(
+        frozenset((image(point), colour) for point, colour in board) for board in seen.boards[-1 - scheme.history :]
+    )
+    recent = tuple(image(point) for point in seen.recent[: scheme.recent])
+    return boards, recent, seen.to_play, image(seen.ko), line.rows, line.cols
+
+
 @pytest.mark.parametrize("name", SCHEMES)
 def test_equal_keys_are_equal_planes(name: str) -> None:
-    """After each row is turned by its key's symmetry: one key for each (planes, side, ko, size), no more."""
+    """After each row is turned by its key's symmetry: one key for each (boards, moves, side, ko, size) that the
+    scheme covers, no more; and one set of planes for each key."""
     lines = transposing_games(Random("keys"))
     games, frame, scheme = games_of(lines), (5, 5), SCHEMES[name]
     row_games, row_plies = all_rows(games)
-    replayed = replay(games, scheme.history)
+    replayed = replay(games, scheme.history, scheme.recent)
     assert not replayed.faults.any()
     rows, cols = games.rows[row_games], games.cols[row_games]
     planes = turn_planes(encode(scheme, games, row_games, row_plies, frame), rows, cols, 5, replayed.turns)
-    seen = [position for line in lines for position in positions(line)]
-    points = np.array([25 if p.ko is None else 5 * p.ko[0] + p.ko[1] for p in seen])
-    ko = turn_moves(points, rows, cols, 5, replayed.turns)
+    seen = [(line, position) for line in lines for position in positions(line, scheme.history)]
     shown = [
-        (planes[i].tobytes(), seen[i].to_play, int(ko[i]), int(rows[i]), int(cols[i])) for i in range(len(row_games))
+        (planes[row].tobytes(), covered(position, line, scheme, int(replayed.turns[row])))
+        for row, (line, position) in enumerate(seen)
     ]
     keys = replayed.keys.tolist()
-    assert len(set(keys)) == len(set(shown)) == len(set(zip(keys, shown, strict=True)))
+    assert len(set(keys)) == len({behind for _, behind in shown})
+    assert len(set(keys)) == len(set(zip(keys, shown, strict=True)))
     assert len(set(keys)) < 0.9 * len(keys)
+    if name in SHOWS_ALL:
+        assert len(set(keys)) == len({(drawn, *behind[2:]) for drawn, behind in shown})
 
 
 def stored_games(name: str) -> tuple[Any, dict[str, Games]]:
@@ -294,6 +342,9 @@ def sound_rows(games: Games, limit: int) -> tuple[NDArray[np.int64], NDArray[np.
     return np.zeros(count, dtype=np.int64), np.arange(count, dtype=np.int64)
 
 
+SEEN_BY_KATAGO = ("board", "agz17", "leela_zero18", "seven_plane")
+
+
 @needs_vectors
 @slow_without_jit
 @pytest.mark.parametrize(("name", "view"), [("gnugo", "cn"), ("random", "tt"), ("superko", "tt")])
@@ -309,7 +360,7 @@ def test_katago_sees_the_same(name: str, view: str) -> None:
         mover = data[f"{view}_next_player"][first : first + count].astype(np.int64)
         assert np.array_equal(mover, game.colours[:count])
 
-        planes = {name: encode(SCHEMES[name], game, row_games, row_plies, (19, 19)) for name in SCHEMES}
+        planes = {name: encode(SCHEMES[name], game, row_games, row_plies, (19, 19)) for name in SEEN_BY_KATAGO}
         assert np.array_equal(planes["board"][:, :2], stones[:count])
         own, opp = mover - 1, 2 - mover
         ply = np.arange(count)
@@ -369,10 +420,16 @@ def test_the_table_of_schemes() -> None:
     assert set(SCHEMES) == set(SLOW_SCHEMES)
     assert {name: len(scheme.planes) for name, scheme in SCHEMES.items()} == {
         "board": 3,
+        "alphago48": 48,
+        "alphago49": 49,
         "agz17": 17,
         "agz17_grouped": 17,
         "leela_zero18": 18,
         "seven_plane": 7,
+        "minigo21": 21,
+        "gnugo": 36,
+        "alphago48_strings": 48,
+        "alphago48_history": 48,
     }
     for name, scheme in SCHEMES.items():
         assert scheme.name == name
@@ -383,12 +440,19 @@ def test_the_table_of_schemes() -> None:
             assert plane.meaning
             assert plane.source
             assert plane.perspective in {"mover", "absolute"}
-    assert {name: scheme.history for name, scheme in SCHEMES.items()} == {
-        "board": 0,
-        "agz17": 7,
-        "agz17_grouped": 7,
-        "leela_zero18": 7,
-        "seven_plane": 0,
+    assert {name: (scheme.history, scheme.recent) for name, scheme in SCHEMES.items()} == {
+        "board": (0, 0),
+        "alphago48": (0, 7),
+        "alphago49": (0, 7),
+        "agz17": (7, 0),
+        "agz17_grouped": (7, 0),
+        "leela_zero18": (7, 0),
+        "seven_plane": (0, 0),
+        "minigo21": (0, 8),
+        "gnugo": (0, 0),
+        # The ladders of one turn ago depend on that board's ko point, which follows from the board before it.
+        "alphago48_strings": (2, 8),
+        "alphago48_history": (8, 1),
     }
 
 
@@ -396,7 +460,7 @@ def test_unknown_schemes() -> None:
     assert find_scheme("agz17") is SCHEMES["agz17"]
     with pytest.raises(ValueError, match="unknown scheme 'leela_zero': did you mean 'leela_zero18'"):
         find_scheme("leela_zero")
-    with pytest.raises(ValueError, match="unknown scheme 'xyz': Known are board, agz17"):
+    with pytest.raises(ValueError, match="unknown scheme 'xyz': known are board, "):
         find_scheme("xyz")
 
 

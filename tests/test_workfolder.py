@@ -110,7 +110,7 @@ def test_a_damaged_state_is_refused(folder: WorkFolder) -> None:
     claim(folder, Config(), file("a"))
     (state,) = folder.private.glob("*.json")
     state.write_text(state.read_text()[:-3])
-    assert "cannot be read" in refusal(folder, Config(), file("a"))
+    assert "damaged; use --overwrite" in refusal(folder, Config(), file("a"))
 
 
 def test_the_state_holds_no_paths(folder: WorkFolder) -> None:

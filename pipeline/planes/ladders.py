@@ -50,3 +50,24 @@ def article_ladders(source: str) -> Group:
     )
     # The ko point of the board one turn ago follows from the board before that.
     return Group(planes, draw, history=2, recent=1)
+
+
+@kernel
+def _draw_alphago_ladders(ladders, positions, out, first):
+    for i in range(positions.shape[0]):
+        for byte in range(out.shape[2]):
+            out[i, first, byte] = ladders.captures[positions[i], byte]
+            out[i, first + 1, byte] = ladders.escapes[positions[i], byte]
+
+
+def alphago_ladders(source: str) -> Group:
+    """AlphaGo's two planes of moves: that capture an opp chain in a working ladder, and that save an own one."""
+
+    def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
+        _draw_alphago_ladders(traces.alphago_ladders, positions, out, first)
+
+    planes = (
+        Plane("ladder_capture", "legal moves that capture an opp chain in a working ladder", "mover", source),
+        Plane("ladder_escape", "legal moves that save an own chain in atari from a ladder", "mover", source),
+    )
+    return Group(planes, draw)
