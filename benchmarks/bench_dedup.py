@@ -96,7 +96,8 @@ def run(positions: int, length: int, folder: Path) -> None:
     count = games.num_rows * length
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"{count:>11,} positions: index {1e6 * (indexed - begun) / count:.3f}, dedup {1e6 * (done - indexed) / count:.3f}, "
+        f"{count:>11,} positions: "
+        f"index {1e6 * (indexed - begun) / count:.3f}, dedup {1e6 * (done - indexed) / count:.3f}, "
         f"together {1e6 * (done - begun) / count:.3f} us a position; "
         f"{decided.stored:,} stored, {decided.merged:,} merged, {decided.overlap:,} overlap; peak {peak:.1f} GiB"
     )

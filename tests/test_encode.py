@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from random_games import Line, Seen, games_of, positions, random_line, turned
 from slow_board import Point, SlowBoard, draw
+from slow_ladders import TooDeepError
 from slow_planes import SLOW_SCHEMES, TURNS, canonical_code, dense, pattern_ranks
 
 from pipeline import symmetry
@@ -112,19 +113,26 @@ CASES = [
 @pytest.mark.parametrize(("size", "frame", "length"), CASES)
 @pytest.mark.parametrize("name", SCHEMES)
 def test_planes_are_those_of_the_slow_reference(name: str, size: Size, frame: Size, length: int) -> None:
-    """Every plane of every position, bit for bit."""
+    """Every plane of every position, bit for bit; but for those with a ladder on a board so small that it goes round
+    in kos for ever, for which AlphaGo's definition has no answer."""
     lines = records(Random(f"planes {size}"), size, min(length, 12) if WITHOUT_JIT else length)
     planes = encode_all(name, lines, frame)
     found = unpacked(planes, frame)
-    at = 0
+    at = endless = 0
     for line in lines:
         for seen in positions(line, TURNS):
-            expected = SLOW_SCHEMES[name](seen, size)
+            try:
+                expected = SLOW_SCHEMES[name](seen, size)
+            except TooDeepError:
+                endless += 1
+                at += 1
+                continue
             assert tuple(expected) == SCHEMES[name].plane_names
             wrong = np.argwhere(dense(expected, frame) != found[at])
             assert not len(wrong), (line, at, [(tuple(expected)[plane], row, col) for plane, row, col in wrong])
             at += 1
     assert at == len(found)
+    assert endless < (0.2 * at if size == (3, 3) and name in {"alphago48", "alphago49"} else 1)
     assert not found[:, :, size[0] :].any()
     assert not found[:, :, :, size[1] :].any()
 
@@ -261,7 +269,14 @@ def transposing_games(rng: Random) -> list[Line]:
     opening = random_line(rng, 5, 5, 3, 0)
     lines += [turned(replace(opening, moves=opening.moves[:k] + opening.moves[k:]), k % 8) for k in range(8)]
     lines += [replace(opening, moves=(opening.moves[2], opening.moves[1], opening.moves[0]))] * 2
-    return lines[::4] if WITHOUT_JIT else lines
+    return (lines[::4] if WITHOUT_JIT else lines) + takes_or_not()
+
+
+def takes_or_not() -> list[Line]:
+    """Return two games of one move that end on the same board; in one it took a stone that was laddered."""
+    black = tuple((0, point, 1) for point in ((3, 0), (3, 1)))
+    moves: tuple[tuple[Point | None, int], ...] = (((4, 1), 1), (None, 2))
+    return [Line(5, 5, moves, black), Line(5, 5, moves, (*black, (0, (4, 0), 2)))]
 
 
 # Schemes whose planes show all that their keys cover. The others show less of it: gnugo's no stones, only what

@@ -66,8 +66,8 @@ def _draw_patterns(frame_cols, numbers, around, trace, positions, out, first):
                 continue
             code = 0
             for step in (-width - 1, -width, -width + 1, -1, 1, width - 1, width, width + 1):
-                code = code * 4 + around[at + step]
-            number = numbers[code]
+                code = code * 4 + np.int64(around[at + step])
+            number = np.int64(numbers[code])
             for bit in range(_BITS):
                 if number >> bit & 1:
                     out[i, first + bit, index >> 3] |= 0x80 >> (index & 7)
