@@ -134,7 +134,7 @@ _TABLE = (
     Scheme(
         "gnugo",
         1,
-        "hand-made features of each empty point: pattern, captures, connections, eyes, liberties, edge",
+        "hand-made features of empty points: pattern, captures, connections, eyes, liberties, edge",
         (
             edges.patterns(_ARTICLES),
             moves.can_capture(_ARTICLES),
@@ -166,7 +166,7 @@ _TABLE = (
     Scheme(
         "alphago48_history",
         1,
-        "the second article's 48 planes: stones of eight turns, liberties, targets, ladders, edges",
+        "the second article's 48 planes: stones of eight turns, liberties, targets, ladders",
         (
             stones.black_white(1, _ARTICLES),
             stones.empty(_ARTICLES),

@@ -170,7 +170,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
         assert all(is_alive(pid) for pid in pids)
         program.kill()
         program.wait()
-        assert wait_until(lambda: not any(is_alive(pid) for pid in pids), 5)
+        assert wait_until(lambda: not any(is_alive(pid) for pid in pids))
 
 
 @needs_proc
@@ -179,6 +179,6 @@ def test_ctrl_c_does_not_wait_for_the_tasks(tmp_path: Path) -> None:
     with sleeping_build(tmp_path) as (program, pids):
         for pid in (*pids, program.pid):
             os.kill(pid, signal.SIGINT)
-        assert wait_until(lambda: program.poll() is not None, 10)
+        assert wait_until(lambda: program.poll() is not None)
         assert program.returncode == -signal.SIGINT
-        assert wait_until(lambda: not any(is_alive(pid) for pid in pids), 5)
+        assert wait_until(lambda: not any(is_alive(pid) for pid in pids))
