@@ -47,9 +47,8 @@ from pipeline.board import (
     play,
     undo,
 )
-from pipeline.eyes import true_eyes
 from pipeline.jit import kernel
-from pipeline.spotset import NO_BITS, ONE, flip_spot, has_spot, lowest_bit, read_stones
+from pipeline.spotset import NO_BITS, ONE, flip_spot, has_spot, lowest_bit
 
 CAPTURED, ESCAPED, EXHAUSTED = range(3)
 _OPEN = 3
@@ -69,9 +68,9 @@ class LadderScratch(NamedTuple):
     ``images`` int16[8, SPOTS]: the point that each symmetry takes a spot to; ``spots`` int16[8, area]:
     the spot that each point comes from; ``orbit`` int16[SPOTS]: the smallest of a spot's images; ``read``
     uint64[WORDS]: what a search has read since it was cleared, empty spots and chains by name;
-    ``listed`` uint64[WORDS], ``stones`` uint64[3, WORDS], ``eyes`` uint64[3, WORDS]: work; ``numbers`` int64[3]:
+    ``listed`` uint64[WORDS]: work; ``numbers`` int64[3]:
     TURNS, the symmetries that lead to the leading orientation as bits (0: not looked for yet); MADE,
-    the moves made; WHOLE_BOARD: 1 if the answer depends on more than ``read``: on the orientation, on eyes.
+    the moves made; WHOLE_BOARD: 1 if the answer depends on more than ``read``, on the orientation.
     """
 
     journal: NDArray[np.int64]
@@ -82,8 +81,6 @@ class LadderScratch(NamedTuple):
     orbit: NDArray[np.int16]
     read: NDArray[np.uint64]
     listed: NDArray[np.uint64]
-    stones: NDArray[np.uint64]
-    eyes: NDArray[np.uint64]
     numbers: NDArray[np.int64]
 
 
@@ -111,24 +108,23 @@ def new_ladder_scratch(rows: int, cols: int) -> LadderScratch:
         *_image_tables(rows, cols),
         read=np.zeros(WORDS, dtype=np.uint64),
         listed=np.zeros(WORDS, dtype=np.uint64),
-        stones=np.zeros((3, WORDS), dtype=np.uint64),
-        eyes=np.zeros((3, WORDS), dtype=np.uint64),
         numbers=np.zeros(3, dtype=np.int64),
     )
 
 
 @kernel
 def _leading_turns(board, spots):
-    """Return the symmetries (as bits) whose image of the board, ko point included, is the smallest."""
+    """Return the symmetries (as bits) whose image of the stones is the smallest.
+
+    The ko point plays no part: a search begins with a move, and that lifts the ban.
+    """
     points = board.points
     best, turns = 0, 1
     for turn in range(1, spots.shape[0]):
         for point in range(spots.shape[1]):
             spot, other = spots[turn, point], spots[best, point]
-            sign = OFF if points[KO] == spot else points[COLOUR + spot]
-            other_sign = OFF if points[KO] == other else points[COLOUR + other]
-            if sign != other_sign:
-                if sign < other_sign:
+            if points[COLOUR + spot] != points[COLOUR + other]:
+                if points[COLOUR + spot] < points[COLOUR + other]:
                     best, turns = turn, 1 << turn
                 break
         else:
@@ -212,17 +208,18 @@ def liberties_after(board, spot, colour, without):
     """
     points = board.points
     stride = np.int64(points[STRIDE])
-    captures, empties, chains, most = 0, 0, 0, 0
+    captures, empties, chains, most = 0, 0, 0, np.int64(0)
     for step in (-stride, -1, 1, stride):
         there = points[COLOUR + spot + step]
         if there == EMPTY:
             empties += spot + step != without
         elif there == colour:
             chains += 1
-            most = max(most, np.int64(points[LIBERTIES + points[CHAIN + spot + step]]))
+            held = np.int64(points[LIBERTIES + points[CHAIN + spot + step]])
+            most = held if held > most else most
         elif there != OFF:
             captures += points[LIBERTIES + points[CHAIN + spot + step]] == 1
-    if captures + max(empties, most - 2) >= 3:
+    if captures + empties >= 3 or captures + most >= 5:
         return 3, captures
     if chains == 0:
         return captures + empties, captures
@@ -245,11 +242,16 @@ def liberties_after(board, spot, colour, without):
 
 
 @kernel
-def _fills_eye(board, spot, colour, scratch):
-    """Return whether the empty ``spot`` is a true eye of ``colour``."""
+def _fills_eye(board, spot, colour, read):
+    """Return whether ``spot``, the only liberty of a ``colour`` chain, is a true eye of ``colour``.
+
+    That needs no recursion. Say a diagonal point of an eye is empty: then the two stones between are not of the
+    chain, which touches another side of the eye. Between a stone of the chain and one that is not, a diagonal
+    point is opp's: in mid-board there are two such points, at an edge one, more than an eye may have.
+    """
     points = board.points
     stride = np.int64(points[STRIDE])
-    allowed, bad, unsure = 1, 0, 0
+    allowed, bad = 1, 0
     for step in (-stride, -1, 1, stride):
         there = points[COLOUR + spot + step]
         if there == OFF:
@@ -259,17 +261,11 @@ def _fills_eye(board, spot, colour, scratch):
     for step in (-stride - 1, 1 - stride, stride - 1, stride + 1):
         there = points[COLOUR + spot + step]
         if there == EMPTY:
-            unsure += 1
-            _mark(scratch.read, spot + step)
+            _mark(read, spot + step)
         elif there != OFF:
+            _mark(read, np.int64(points[CHAIN + spot + step]))
             bad += there != colour
-            _mark(scratch.read, np.int64(points[CHAIN + spot + step]))
-    if bad > allowed or bad + unsure <= allowed:
-        return bad <= allowed
-    scratch.numbers[WHOLE_BOARD] = 1
-    read_stones(board, scratch.stones)
-    true_eyes(board, scratch.stones, colour, scratch.eyes[:2], scratch.eyes[2])
-    return has_spot(scratch.eyes[2], spot)
+    return bad <= allowed
 
 
 @kernel
@@ -323,7 +319,7 @@ def list_answers(board, target, alphago, turn, scratch, start):
     read_around(board, own, scratch.read)
     liberties, captures = liberties_after(board, own, colour, NO_SPOT)
     helps = liberties >= 2 or captures > 0
-    if helps and alphago and (board.points[KO] == own or _fills_eye(board, own, colour, scratch)):
+    if helps and alphago and (board.points[KO] == own or _fills_eye(board, own, colour, scratch.read)):
         liberties, helps = 0, False
     end = list_captures(board, target, turn, scratch, start)
     if helps:
@@ -425,16 +421,16 @@ def _promise(board, spot, colour):
 def _look(board, target, defends, root, alphago, turn, scratch, start):
     """Judge a node before a move is made in it; return (verdict or _OPEN, end of the listed moves)."""
     points = board.points
-    liberties = np.int64(points[LIBERTIES + points[CHAIN + target]])
     chain = np.int64(points[CHAIN + target])
+    liberties = np.int64(points[LIBERTIES + chain])
     if not defends:
         if liberties != 2:
             return (CAPTURED if liberties < 2 else ESCAPED), start
         return _list_attacks(board, chain, alphago, turn, scratch, start)
     if liberties >= 2 or (not alphago and not root and points[KO] != NO_SPOT):
         return ESCAPED, start
-    liberties, end = list_answers(board, chain, alphago, turn, scratch, start)
-    if liberties >= 3:
+    gained, end = list_answers(board, chain, alphago, turn, scratch, start)
+    if gained >= 3:
         return ESCAPED, start
     return (CAPTURED if end == start else _OPEN), end
 

@@ -157,7 +157,7 @@ def solve_ladders(board, escapes, budget, at, answers, scratch):
             end_answer(board, chain, at, answers, scratch)
         side = colour - BLACK
         if answers.laddered[chain]:
-            spot = chain
+            spot = np.int64(chain)
             while True:
                 flip_spot(answers.sets[side], spot)
                 spot = np.int64(points[NEXT + spot])

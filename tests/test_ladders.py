@@ -249,6 +249,31 @@ def test_random_games_as_alphagos_definition_says(size: Size, length: int, count
     assert compared > 0
 
 
+def dense_boards(seed: int, size: Size, count: int) -> Iterator[Line]:
+    """Yield games that begin with boards full of eyes, and a pass of each side."""
+    rng = Random(f"dense {seed} {size}")
+    for _ in range(count):
+        while True:
+            board, signs = SlowBoard(*size), rng.choice(((0, 1, 1, 1), (0, 1, 1, 1, 1, 2), (0, 0, 1, 1, 2, 2, 2, 2)))
+            changes = tuple((point, rng.choice(signs)) for point in board.neighbours)
+            if board.setup(changes):
+                yield Line(*size, ((None, 1), (None, 2)), tuple((0, *change) for change in changes))
+                break
+
+
+@pytest.mark.parametrize(
+    ("size", "count"), [((4, 4), 30), ((5, 6), 30)] if WITHOUT_JIT else [((4, 4), 300), ((5, 6), 600)]
+)
+def test_dense_boards_as_both_definitions_say(size: Size, count: int) -> None:
+    for line in dense_boards(6, size, count):
+        for seen, mine in zip(positions(line), traced(line), strict=True):
+            assert mine == slow_answers(slow_board(seen, size)), slow_board(seen, size).text()
+        for seen, found in zip(positions(line), traced_alphago(line), strict=True):
+            board = slow_board(seen, size)
+            expected = [ladder_captures(board, seen.to_play), ladder_escapes(board, seen.to_play)]
+            assert found == expected, board.text()
+
+
 def image(points: Points, size: Size, turn: int) -> Points:
     return {symmetry.image_point(*point, *size, turn) for point in points}
 
@@ -298,21 +323,38 @@ def test_ladders_of_symmetric_boards_turn_too(turns: tuple[int, ...]) -> None:
     """Several orientations lead, and each search has to choose for itself."""
     rng = Random(f"symmetric {turns}")
     exhausted = False
-    for _ in range(25):
+    for _ in range(60):
         line = symmetric_board(rng, (7, 7), turns)
-        for budget in (1, 2, 5, 20):
+        for budget in (1, 2, 3, 5, 8, 12, 20, 40):
             for trace in (traced, traced_alphago):
                 exhausted |= assert_turns(line, trace, budget=budget) != trace(line)
     assert exhausted
 
 
 @slow_without_jit
-@pytest.mark.parametrize("budget", [3, BUDGET])
+@pytest.mark.parametrize("budget", [3, 6, 10, 16, 30, BUDGET])
 def test_kept_answers_are_those_of_a_new_search(budget: int) -> None:
     for size, length in (((5, 5), 80), ((9, 9), 150), ((13, 13), 250), ((19, 19), 300)):
         for line in random_lines(3, size, length, 2):
             for trace in (traced, traced_alphago):
                 assert trace(line, budget=budget) == trace(line, budget=budget, reuse=False)
+
+
+@slow_without_jit
+def test_an_answer_that_depends_on_the_orientation_is_not_kept() -> None:
+    """A symmetric fight in the middle; moves in the corners change which orientation leads, and the order of moves."""
+    rng = Random(7)
+    exhausted = False
+    for _ in range(60):
+        line = symmetric_board(rng, (7, 7), (4,))
+        board = slow_board(positions(line)[0], (7, 7))
+        line = replace(line, moves=random_moves_on(rng, board, (), 12))
+        for budget in (2, 3, 4, 5, 6, 8, 10, 14):
+            for trace in (traced, traced_alphago):
+                plain = trace(line, budget=budget, reuse=False)
+                assert trace(line, budget=budget) == plain
+                exhausted |= trace(line) != plain
+    assert exhausted
 
 
 @slow_without_jit
