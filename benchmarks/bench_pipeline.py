@@ -212,8 +212,8 @@ def bench_encode(table: Table, games: Games) -> None:
         row_bytes = len(scheme.planes) * ((FRAME[0] * FRAME[1] + 7) // 8)
         table.line(f"encode {name}: replay and draw", whole, len(rows), "position", f"{row_bytes} bytes packed")
         traced = scheme.traces(games, few, lengths, FRAME)
-        positions = np.arange(len(traced.begin), dtype=np.int64)
-        out = np.zeros((len(positions), len(scheme.planes), traced.mask.shape[0]), dtype=np.uint8)
+        positions = np.arange(len(traced.boards.begin), dtype=np.int64)
+        out = np.zeros((len(positions), len(scheme.planes), traced.boards.mask.shape[0]), dtype=np.uint8)
         seconds = table.best(partial(draw_all, scheme, traced, positions, out))
         table.line(f"encode {name}: draw alone", seconds * len(rows) / len(positions), len(rows), "position")
 

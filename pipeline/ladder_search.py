@@ -7,7 +7,10 @@ if nothing helps. Suicide is no move. They differ in this:
 
 - KataGo's rules (V7 inputs): a ko point that an attacker's move left behind is an escape, and a target whose
   two liberties are both kos that the attacker can take (the *double ko*) is captured.
-- AlphaGo's planes 44-45 (SCHEMES.md section 1): kos are played out, and the defender does not fill a true eye.
+- AlphaGo's planes 44-45 (SCHEMES.md section 1): kos are played out. (Nor does the defender there fill a true eye
+  of his own; but that is no rule to look after. Around an eye that is the last liberty of a chain, the diagonal
+  point between a stone of the chain and one of another is opp's, since it is no liberty. There are two such
+  points, or one at an edge: more than an eye may have. So the chain is all around, and filling is suicide.)
 
 What is seen without a move being made is not searched: a liberty whose filling gives the target at least
 three or at most one needs no move.
@@ -242,33 +245,6 @@ def liberties_after(board, spot, colour, without):
 
 
 @kernel
-def _fills_eye(board, spot, colour, read):
-    """Return whether ``spot``, the only liberty of a ``colour`` chain, is a true eye of ``colour``.
-
-    That needs no recursion. Say a diagonal point of an eye is empty: then the two stones between are not of the
-    chain, which touches another side of the eye. Between a stone of the chain and one that is not, a diagonal
-    point is opp's: in mid-board there are two such points, at an edge one, more than an eye may have.
-    """
-    points = board.points
-    stride = np.int64(points[STRIDE])
-    allowed, bad = 1, 0
-    for step in (-stride, -1, 1, stride):
-        there = points[COLOUR + spot + step]
-        if there == OFF:
-            allowed = 0
-        elif there != colour:
-            return False
-    for step in (-stride - 1, 1 - stride, stride - 1, stride + 1):
-        there = points[COLOUR + spot + step]
-        if there == EMPTY:
-            _mark(read, spot + step)
-        elif there != OFF:
-            _mark(read, np.int64(points[CHAIN + spot + step]))
-            bad += there != colour
-    return bad <= allowed
-
-
-@kernel
 def _comes_first(one, other, turn, scratch):
     """Return whether the spot ``one`` comes before ``other``, by orbit, then by orientation."""
     if scratch.orbit[one] != scratch.orbit[other]:
@@ -308,21 +284,21 @@ def list_captures(board, target, turn, scratch, start):
 
 
 @kernel
-def list_answers(board, target, alphago, turn, scratch, start):
+def list_answers(board, target, turn, scratch, start):
     """List the defender's moves for a target in atari: captures, then its own liberty unless that is hopeless.
 
     Returns (liberties, end): those of the target after filling its own liberty, 3 meaning at least 3 and the
     move legal (an escape), and the end of the list in ``scratch.moves``, which begins at ``start``.
     """
-    colour = np.int64(board.points[COLOUR + target])
+    points = board.points
+    colour = np.int64(points[COLOUR + target])
     own = liberty_of(board, target)
     read_around(board, own, scratch.read)
     liberties, captures = liberties_after(board, own, colour, NO_SPOT)
-    helps = liberties >= 2 or captures > 0
-    if helps and alphago and (board.points[KO] == own or _fills_eye(board, own, colour, scratch.read)):
-        liberties, helps = 0, False
+    if points[KO] == own:  # by AlphaGo's rules; elsewhere nothing is banned here
+        liberties, captures = 0, 0
     end = list_captures(board, target, turn, scratch, start)
-    if helps:
+    if liberties >= 2 or captures > 0:
         for at in range(start, end):
             if scratch.moves[at] == own:
                 return liberties, end
@@ -365,10 +341,10 @@ def _list_attacks(board, target, alphago, turn, scratch, start):
         if list_captures(board, target, turn, scratch, start) == start:
             return CAPTURED, start
     end = start
-    if not is_refuted(board, colour, one, two, alphago):
+    if not is_refuted(board, colour, one, two):
         moves[end] = one
         end += 1
-    if not is_refuted(board, colour, two, one, alphago):
+    if not is_refuted(board, colour, two, one):
         moves[end] = two
         end += 1
     if end - start == 2:
@@ -379,25 +355,14 @@ def _list_attacks(board, target, alphago, turn, scratch, start):
 
 
 @kernel
-def is_refuted(board, colour, move, rest, alphago):
+def is_refuted(board, colour, move, rest):
     """Return whether the defender's answer on ``rest`` gives a ``colour`` target surely three liberties.
 
     ``move`` and ``rest`` are the liberties of the target, and the attacker plays ``move``.
     """
     liberties, captures = liberties_after(board, rest, colour, move)
     # What the answer captures now may get liberties by what the attacker captures.
-    if liberties < 3 or captures > 0:
-        return False
-    if not alphago:
-        return True
-    # The answer must not fill a true eye: sure enough where not all neighbours are the defender's.
-    points = board.points
-    stride = np.int64(points[STRIDE])
-    for step in (-stride, -1, 1, stride):
-        there = points[COLOUR + rest + step]
-        if there != colour and there != OFF:
-            return True
-    return False
+    return liberties >= 3 and captures == 0
 
 
 @kernel
@@ -429,7 +394,7 @@ def _look(board, target, defends, root, alphago, turn, scratch, start):
         return _list_attacks(board, chain, alphago, turn, scratch, start)
     if liberties >= 2 or (not alphago and not root and points[KO] != NO_SPOT):
         return ESCAPED, start
-    gained, end = list_answers(board, chain, alphago, turn, scratch, start)
+    gained, end = list_answers(board, chain, turn, scratch, start)
     if gained >= 3:
         return ESCAPED, start
     return (CAPTURED if end == start else _OPEN), end

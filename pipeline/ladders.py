@@ -79,27 +79,30 @@ def _solve_atari(board, chain, escapes, budget, moves, scratch):
     """Return whether a chain in atari is laddered; put the moves that save it (with ``escapes`` all) in ``moves``."""
     journal, numbers = scratch.journal, scratch.numbers
     colour = np.int64(board.points[COLOUR + chain])
+    start, total, laddered = journal[0], 0, True
+    play_pass(board, journal)  # lifts the ban
+    root = journal[0]
     # The order of these moves does not matter: each is searched by itself.
-    liberties, end = list_answers(board, chain, False, 0, scratch, 0)
+    liberties, end = list_answers(board, chain, 0, scratch, 0)
     if liberties >= 3 and not escapes:
-        return False
-    root, total, laddered = journal[0], 0, True
+        laddered, end = False, 0
     for at in range(end):
         move = np.int64(scratch.moves[at])
-        turn = turn_of_search(board, move, chain, scratch)
         read_around(board, move, scratch.read)
-        play_pass(board, journal)  # lifts the ban
-        if legality(board, move, colour, False) == LEGAL:
-            play(board, move, colour, journal)
-            numbers[MADE] = 1
-            verdict = search(board, chain, False, False, turn, budget - 1, _most_levels(board) - 1, scratch, end)
-            total += numbers[MADE]
-            if verdict != CAPTURED:
-                laddered = False
-                flip_spot(moves, move)
+        if legality(board, move, colour, False) != LEGAL:
+            continue
+        turn = turn_of_search(board, move, chain, scratch)
+        play(board, move, colour, journal)
+        numbers[MADE] = 1
+        verdict = search(board, chain, False, False, turn, budget - 1, _most_levels(board) - 1, scratch, end)
         undo(board, journal, root)
-        if not laddered and not escapes:
-            break
+        total += numbers[MADE]
+        if verdict != CAPTURED:
+            laddered = False
+            flip_spot(moves, move)
+            if not escapes:
+                break
+    undo(board, journal, start)
     return laddered and total <= budget
 
 
@@ -114,7 +117,7 @@ def _solve_two_liberties(board, chain, budget, moves, scratch):
     read_around(board, two, scratch.read)
     root, laddered = journal[0], False
     for move, rest in ((one, two), (two, one)):
-        if is_refuted(board, colour, move, rest, False) or legality(board, move, 3 - colour, False) != LEGAL:
+        if is_refuted(board, colour, move, rest) or legality(board, move, 3 - colour, False) != LEGAL:
             continue
         turn = turn_of_search(board, move, chain, scratch)
         play(board, move, 3 - colour, journal)

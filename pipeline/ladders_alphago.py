@@ -80,7 +80,7 @@ def _find_captures(board, chain, budget, captures, scratch):
     read_around(board, two, scratch.read)
     root = journal[0]
     for move, rest in ((one, two), (two, one)):
-        if is_refuted(board, colour, move, rest, True) or legality(board, move, 3 - colour, False) != LEGAL:
+        if is_refuted(board, colour, move, rest) or legality(board, move, 3 - colour, False) != LEGAL:
             continue
         turn = turn_of_search(board, move, chain, scratch)
         play(board, move, 3 - colour, journal)
