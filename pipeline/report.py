@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.build import Built
 from pipeline.config import Config
-from pipeline.manifest import SPLITS, Manifest
+from pipeline.manifest import SPLITS, Manifest, Positions
 from pipeline.reasons import Reason
 
 WIDTH = 100  # columns of a terminal
@@ -51,9 +51,12 @@ def wrapped(text: Iterable[str]) -> list[str]:
     return [line for piece in pieces for line in piece]
 
 
-def false_merges(keys: int) -> float:
-    """Return how many of ``keys`` different positions are expected to share a 64-bit key: n^2 / 2^65."""
-    return keys**2 / 2.0**65
+def false_merges(keys: int, bits: int = 64) -> float:
+    """Return how many of ``keys`` different positions are expected to share a key: n^2 / 2^65 for 64 bits.
+
+    The upper half of a key of 128 bits is worth 61: it is the smallest of eight words.
+    """
+    return keys**2 / 2.0 ** (bits + 1 if bits == 64 else 64 + 61 + 1)
 
 
 def failures(built: Built, config: Config) -> list[str]:
@@ -82,7 +85,7 @@ def facts(built: Built, config: Config) -> dict[str, Any]:
         "rows": manifest.rows.model_dump(),
         "shards": len(manifest.shards),
         "bytes": manifest.shard_bytes,
-        "expected_false_merges": false_merges(_keys(manifest)),
+        "expected_false_merges": false_merges(_keys(manifest), manifest.storage.key_bits),
         "seconds": {name: round(seconds, 3) for name, seconds in built.seconds.items()},
         "rejected_share": built.rejected_share,
         "failures": failures(built, config),
@@ -129,12 +132,20 @@ def _position_lines(manifest: Manifest) -> list[str]:
         text.append(f"merged {counted(positions.merged, 'repeat')}; dedup.positions=off keeps them")
     if positions.overlap:
         text.append(f"overlap       {positions.overlap:,} left out, met in another part; split.overlap=keep keeps them")
+        text.append(f"by ply        {_left_out(positions)} of val and test left out")
     if positions.sampled_out:
         text.append(f"sampled out   {counted(positions.sampled_out, 'position')}")
     keys = _keys(manifest)
     if keys and manifest.config.get("dedup", {}).get("positions") != "off":
-        text.append(f"false merges  {false_merges(keys):.1e} expected of {counted(keys, 'key')} of 64 bits")
+        bits = manifest.storage.key_bits
+        text.append(f"false merges  {false_merges(keys, bits):.1e} expected of {counted(keys, 'key')} of {bits} bits")
     return text
+
+
+def _left_out(positions: Positions) -> str:
+    """Return the share of val and test that is overlap, by band of plies: ``0-9: 58 %, 10-29: 3 %``."""
+    shares = ((band, positions.overlap_by_ply.get(band, 0), count) for band, count in positions.held_out_by_ply.items())
+    return ", ".join(f"{band}: {100 * left_out / count:.3g} %" for band, left_out, count in shares if count)
 
 
 def _row_lines(manifest: Manifest) -> list[str]:

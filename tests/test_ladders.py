@@ -341,20 +341,20 @@ def test_kept_answers_are_those_of_a_new_search(budget: int) -> None:
 
 
 @slow_without_jit
-def test_an_answer_that_depends_on_the_orientation_is_not_kept() -> None:
-    """A symmetric fight in the middle; moves in the corners change which orientation leads, and the order of moves."""
-    rng = Random(7)
-    exhausted = False
-    for _ in range(60):
-        line = symmetric_board(rng, (7, 7), (4,))
-        board = slow_board(positions(line)[0], (7, 7))
-        line = replace(line, moves=random_moves_on(rng, board, (), 12))
-        for budget in (2, 3, 4, 5, 6, 8, 10, 14):
-            for trace in (traced, traced_alphago):
-                plain = trace(line, budget=budget, reuse=False)
-                assert trace(line, budget=budget) == plain
-                exhausted |= trace(line) != plain
-    assert exhausted
+@pytest.mark.parametrize("seed", [571, 1003, 2461])
+def test_an_answer_that_depends_on_the_orientation_is_not_kept(seed: int) -> None:
+    """A symmetric fight in the middle; moves far from it change which orientation leads, and so the order of moves.
+
+    These boards (of twenty thousand) have a search that some order of moves ends within a budget and some does not.
+    """
+    rng = Random(f"o {seed}")
+    fight = symmetric_board(rng, (5, 5), rng.choice(((4,), (1,), (3,), (5,), (1, 4))))
+    setup = tuple((0, (row + 4, col + 4), colour) for _, (row, col), colour in fight.setup if colour)
+    lines = (0, 1, 11, 12)
+    corners = rng.sample([(row, col) for row in lines for col in lines], 8)
+    line = Line(13, 13, tuple((point, BLACK + ply % 2) for ply, point in enumerate(corners)), setup)
+    for budget in (6, 8, 10, 14, 20):
+        assert traced(line, budget=budget) == traced(line, budget=budget, reuse=False)
 
 
 @slow_without_jit

@@ -39,6 +39,7 @@ def test_sizes_and_times() -> None:
 def test_false_merges_follow_the_square_of_the_keys() -> None:
     assert false_merges(2**33) == 2.0
     assert false_merges(0) == 0
+    assert false_merges(2**33, 128) == 2.0 ** (66 - 126)
 
 
 def test_every_count_has_its_line(manifest: Manifest) -> None:
@@ -109,3 +110,13 @@ def test_long_lines_are_broken_and_short_ones_left_alone() -> None:
     assert all(len(line) <= 100 for line in text)
     assert all(line.startswith(" " * 14) for line in text[3:])
     assert " ".join(line.strip() for line in text[2:]) == long
+
+
+def test_what_is_left_out_is_told_by_ply(tmp_path: Path) -> None:
+    """Val and test by bands of plies: the share that train has too."""
+    manifest = open_dataset(build_examples(tmp_path / "out", split={"val": 0.3, "test": 0.2})).manifest
+    positions = manifest.positions
+    (line,) = [line for line in lines(Built(Path("out"), manifest, {}), CONFIG) if line.startswith("by ply")]
+    first = 100 * positions.overlap_by_ply["0-9"] / positions.held_out_by_ply["0-9"]
+    assert f"0-9: {first:.3g} %" in line
+    assert sum(positions.overlap_by_ply.values()) == positions.overlap > 0
