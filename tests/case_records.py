@@ -11,6 +11,7 @@ from case_runner import ALL_TRAIN, Case, Game, plane_points, sgf_point, square
 from pipeline.coordinates import point_name
 from pipeline.table import PART_SCHEMA, games_of
 from pipeline.trace import trace
+from pipeline.whatif import trace_moves
 
 # What the cases call an illegal move is five reasons here.
 _ILLEGAL = {"off-board", "occupied", "ko", "superko", "suicide"}
@@ -274,6 +275,34 @@ def past_255(case: Case) -> None:
     by_move = data.captures(game)
     captured.check("B", sum(taken for move, taken in by_move.items() if move % 2 == 1))
     captured.check("W", sum(taken for move, taken in by_move.items() if move % 2 == 0))
+    aged = case.build(encode={"scheme": "alphago48"})
+    ages = {age: "8_or_more" if age == "8+" else age for age in ("1", "2", "3", "4", "5", "6", "7", "8+")}
+    planes = {age: aged.plane(aged.games[0], 299, f"age_{name}") for age, name in ages.items()}
+    case.expected.check("turns_since", {age: int(plane.sum()) for age, plane in planes.items()})
+    assert sorted(point for plane in planes.values() for point in plane_points(plane)) == sorted(black | white)
+
+
+def self_atari_and_capture_size(case: Case) -> None:
+    data = case.build(encode={"scheme": "alphago48"})
+    row, col = 0, 4
+    for name in case.expected.keys:
+        game, found = data.kept(name), case.expected.table(name)
+        assert data.positions(game) == 2
+        size = game["board_cols"]
+        record = games_of(pa.Table.from_pylist([game], schema=PART_SCHEMA))
+        where = record, np.array([0]), np.array([2]), (size, size)
+        own, point = trace_moves(*where), row * size + col
+        stones, liberties = int(own.stones[0, point]), int(own.liberties[0, point])
+        found.check("capture", int(own.captured[0, point]))
+        found.check("self_atari", stones if liberties == 1 else 0)
+        found.check("liberties_after", liberties)
+        if "black_legal" in found.keys:
+            found.check("black_legal", bool(trace_moves(*where, opponent=True).liberties[0, point]))
+        # The stored planes show the same numbers, up to their caps.
+        marked = {plane for plane in data.manifest.scheme.planes if data.plane(game, 0, plane)[row, col]}
+        assert f"capture_{own.captured[0, point]}" in marked
+        assert f"liberties_after_{'8_or_more' if liberties >= 8 else liberties}" in marked
+        assert (f"self_atari_{stones}" in marked) == (liberties == 1)
 
 
 # --- K4: results and values

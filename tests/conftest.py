@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import signal
 from collections.abc import Iterator
 
 import numpy as np
@@ -29,3 +30,10 @@ def _wrapping_words() -> Iterator[None]:
     """Let uint64 wrap without a warning where kernels run as plain Python (NUMBA_DISABLE_JIT=1)."""
     with np.errstate(over="ignore"):
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _hear_interrupts() -> None:
+    """A shell's background job ignores SIGINT, and so would every program that a test starts and interrupts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

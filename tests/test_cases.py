@@ -17,8 +17,6 @@ from case_runner import CASES, Case, Expected, json_block, say  # noqa: E402
 # Cases and keys of cases that speak of what does not exist yet.
 NOT_YET = {
     "022-handicap-as-black-moves": "leading Black moves of a listed server are not folded into a handicap yet",
-    "032-self-atari-and-capture-size": "no scheme has what-if planes yet",
-    "037-counters-past-255.turns_since": "no scheme has planes of turns since a move yet",
     "051-handle-opened-before-fork": "the one epoch of it is in test_load.py; the shuffling loader does not exist yet",
     "053-every-row-once-per-epoch": "the loader over ranks does not exist yet",
 }
@@ -43,6 +41,7 @@ RUN: dict[str, Callable[[Case], None]] = {
     "029-axis-order": case_records.axis_order,
     "030-liberties-after-capture": case_records.liberties_after_capture,
     "033-history-and-side": case_records.history_and_side,
+    "032-self-atari-and-capture-size": case_records.self_atari_and_capture_size,
     "037-counters-past-255": case_records.past_255,
     "038-result-strings": case_records.result_strings,
     "039-value-side": case_records.value_side,

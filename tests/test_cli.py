@@ -343,12 +343,14 @@ def test_an_interrupted_build_is_130_and_goes_on(number: signal.Signals, tmp_pat
     arguments = ["build", str(many), "-o", str(tmp_path / "out"), "--workers", "1"]
     line = [sys.executable, "-m", "pipeline", *arguments]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(line, **pipes, text=True, env=environment) as process:
         for _ in range(600):
             if (tmp_path / "out" / ".goplanes" / "build.json").exists():
                 break
             time.sleep(0.02)
-        output, errors = interrupt(process, number)
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "interrupted: the same command goes on from here" in errors
     assert "Traceback" not in errors
@@ -357,17 +359,6 @@ def test_an_interrupted_build_is_130_and_goes_on(number: signal.Signals, tmp_pat
     done = command(*arguments)
     assert done.returncode == 0, done.stderr
     assert "1,500 records" in done.stdout
-
-
-def interrupt(process: "subprocess.Popen[str]", number: signal.Signals) -> tuple[str, str]:
-    """Send a signal, again every two seconds as a person would; return what the process printed."""
-    for _ in range(30):
-        process.send_signal(number)
-        try:
-            return process.communicate(timeout=2)
-        except subprocess.TimeoutExpired:
-            continue  # the moment was one in which a compiled library drops it
-    raise AssertionError("the process does not end")
 
 
 def test_inspect_show_explain_schemes_in_both_forms(dataset: Path) -> None:

@@ -147,7 +147,8 @@ def sleeping_build(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], list
     (folder / "pids").mkdir()
     tests = Path(__file__).parent
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests.parent), str(tests)])}
-    program = subprocess.Popen([sys.executable, str(script)], env=env, stderr=subprocess.DEVNULL)
+    line = [sys.executable, str(script)]
+    program = subprocess.Popen(line, env=env, stderr=subprocess.DEVNULL)
     pids: list[int] = []
     try:
         assert wait_until(lambda: len(list((folder / "pids").iterdir())) == 2)
