@@ -290,13 +290,11 @@ def list_answers(board, target, turn, scratch, start):
     Returns (liberties, end): those of the target after filling its own liberty, 3 meaning at least 3 and the
     move legal (an escape), and the end of the list in ``scratch.moves``, which begins at ``start``.
     """
-    points = board.points
-    colour = np.int64(points[COLOUR + target])
+    colour = np.int64(board.points[COLOUR + target])
     own = liberty_of(board, target)
     read_around(board, own, scratch.read)
+    # Never the ko point: the attacker took a stone there that had no neighbour of its colour.
     liberties, captures = liberties_after(board, own, colour, NO_SPOT)
-    if points[KO] == own:  # by AlphaGo's rules; elsewhere nothing is banned here
-        liberties, captures = 0, 0
     end = list_captures(board, target, turn, scratch, start)
     if liberties >= 2 or captures > 0:
         for at in range(start, end):
