@@ -22,12 +22,12 @@ from pipeline.load import Dataset
 from pipeline.manifest import GAMES, SPLITS, Positions, ShardEntry
 from pipeline.reasons import Status
 from pipeline.replay import game_keys
+from pipeline.rowcheck import MOST_FAULTS, note_rows, same_values
 from pipeline.rows import Sampled, Settled, by_game_and_ply, counts_by_band, joined, located, row_columns, settle
 from pipeline.symmetry import INVERSE, composed
 from pipeline.table import row_fault
 from pipeline.words import Words, mix_words
 
-_MOST_FAULTS = 20  # of one kind
 _SAME = ("key", "key_hi", "weight", "value", "wins", "draws", "losses")
 
 
@@ -60,7 +60,8 @@ class Recount:
     def check(self, entry: ShardEntry, start: int, batch: Columns) -> None:
         """Check a batch of all columns (its first row is row ``start`` of the shard)."""
         number, known = self._find(batch["game"], batch["ply"])
-        self._note(
+        note_rows(
+            self._faults,
             entry,
             start,
             "its position is none that is kept: merged, in another part, left out by the sample, or not there",
@@ -73,7 +74,7 @@ class Recount:
         for text, wrong in self._row_faults(entry, piece, number[at]):
             whole = np.zeros(len(known), dtype=np.bool_)
             whole[at] = wrong
-            self._note(entry, start, text, whole)
+            note_rows(self._faults, entry, start, text, whole)
 
     def _find(self, game: NDArray[np.uint64], ply: NDArray[np.uint16]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return the number of the expected row of each (game, ply), and whether there is one."""
@@ -102,7 +103,7 @@ class Recount:
         expected = take_rows(self._columns, number)
         for name in _SAME:
             if name in batch and name in expected:
-                yield f"{name} is not what the games give", ~_equal(batch[name], expected[name])
+                yield f"{name} is not what the games give", ~same_values(batch[name], expected[name])
         turn = np.where((turn >= 4) & (rows.rows != rows.cols), 0, np.minimum(turn, 7)).astype(np.uint8)
         move = turn_moves(expected["move"], rows.rows, rows.cols, self._frame_cols, turn)
         yield "move is not the label of its position", batch["move"] != move
@@ -123,24 +124,19 @@ class Recount:
         self._keys.append(batch["key"] if "key_hi" not in batch else mix_words(batch["key"]) ^ batch["key_hi"])
         self._planes.append(mix_words(flat * weights).sum(axis=1, dtype=np.uint64))
 
-    def _note(self, entry: ShardEntry, start: int, text: str, bad: NDArray[np.bool_]) -> None:
-        found = self._faults.setdefault(text, [])
-        for row in np.flatnonzero(bad)[: max(0, _MOST_FAULTS - len(found))]:
-            found.append(f"{entry.path} row {start + int(row)}: {text}")
-
     def finish(self, whole: bool) -> Iterator[str]:
         """Yield all faults; missing rows only where every shard was read (``whole``)."""
         for found in self._faults.values():
             yield from found
         if whole:
             missing = np.flatnonzero(self._images & ~self._seen)
-            for number in missing[:_MOST_FAULTS]:
+            for number in missing[:MOST_FAULTS]:
                 yield (
                     f"game {self._rows.game[number]} ply {self._rows.ply[number]}: "
                     f"its row is missing from {SPLITS[self._rows.part[number]]}"
                 )
-            if len(missing) > _MOST_FAULTS:
-                yield f"and {len(missing) - _MOST_FAULTS:,} more rows are missing"
+            if len(missing) > MOST_FAULTS:
+                yield f"and {len(missing) - MOST_FAULTS:,} more rows are missing"
         yield from self._unequal_planes()
 
     def _unequal_planes(self) -> Iterator[str]:
@@ -150,7 +146,7 @@ class Recount:
         keys, planes = np.concatenate(self._keys), np.concatenate(self._planes)
         order = np.lexsort((planes, keys))
         keys, planes = keys[order], planes[order]
-        for number in np.flatnonzero((keys[1:] == keys[:-1]) & (planes[1:] != planes[:-1]))[:_MOST_FAULTS]:
+        for number in np.flatnonzero((keys[1:] == keys[:-1]) & (planes[1:] != planes[:-1]))[:MOST_FAULTS]:
             yield f"key {keys[number]}: rows with this key have different planes"
 
 
@@ -178,7 +174,7 @@ def _positions(dataset: Dataset, config: Config) -> tuple[Sampled, list[str]]:
             for number in range(len(ids))
             if told[number] != SPLITS[part[number]]
         ]
-    return joined(pieces), misplaced[:_MOST_FAULTS]
+    return joined(pieces), misplaced[:MOST_FAULTS]
 
 
 def _position_faults(said: Positions, positions: Sampled, settled: Settled) -> Iterator[str]:
@@ -219,11 +215,3 @@ def _policies_differ(batch: Columns, expected: Columns) -> NDArray[np.bool_]:
     row = np.repeat(same, lengths[same])
     differ[row[wrong]] = True
     return differ
-
-
-def _equal(stored: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where values are the same, unknown counting as equal to unknown."""
-    same: NDArray[np.bool_] = stored == expected
-    if stored.dtype.kind == "f":
-        same |= np.isnan(stored) & np.isnan(expected)
-    return same

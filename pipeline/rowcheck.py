@@ -1,6 +1,7 @@
 """Every row of a data set against the game it says it comes from, and what must hold of all rows together."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,23 @@ from pipeline.gametable import KeptGames
 from pipeline.load import Dataset
 from pipeline.manifest import SPLITS, ShardEntry
 
-_MOST_FAULTS = 20  # of one kind
+MOST_FAULTS = 20  # of one kind
+
+
+def note_rows(faults: dict[str, list[str]], entry: ShardEntry, start: int, text: str, bad: NDArray[np.bool_]) -> None:
+    """Note under ``text`` the rows of a batch that are ``bad``, the first few of each kind; row ``start`` of the
+    shard is the batch's first."""
+    found = faults.setdefault(text, [])
+    for row in np.flatnonzero(bad)[: max(0, MOST_FAULTS - len(found))]:
+        found.append(f"{entry.path} row {start + int(row)}: {text}")
+
+
+def same_values(stored: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where values are the same, unknown counting as equal to unknown."""
+    same: NDArray[np.bool_] = stored == expected
+    if stored.dtype.kind == "f":
+        same |= np.isnan(stored) & np.isnan(expected)
+    return same
 
 
 class RowChecker:
@@ -34,18 +51,18 @@ class RowChecker:
         number = np.searchsorted(self._games.ids, batch["game"])
         number = np.minimum(number, max(0, len(self._games.ids) - 1))
         known = self._games.ids[number] == batch["game"] if len(self._games.ids) else np.zeros(count, dtype=np.bool_)
-        self._note(entry, start, "its game is no kept game of games.parquet", ~known)
+        note_rows(self._faults, entry, start, "its game is no kept game of games.parquet", ~known)
         ply = batch["ply"].astype(np.int64)
         inside = known.copy()
         inside[known] = ply[known] < self._games.plies[number[known]]
-        self._note(entry, start, "its game has no such ply", known & ~inside)
+        note_rows(self._faults, entry, start, "its game has no such ply", known & ~inside)
         kept = np.flatnonzero(inside)
         if len(kept):
             piece = {name: values[kept] for name, values in batch.items() if not name.startswith("policy_")}
             for text, bad in self._row_faults(entry, piece, number[kept], ply[kept]):
                 whole = np.zeros(count, dtype=np.bool_)
                 whole[kept] = bad
-                self._note(entry, start, text, whole)
+                note_rows(self._faults, entry, start, text, whole)
         np.add.at(self._rows, number[known], 1)
         place = (number.astype(np.uint64) << np.uint64(20)) | (ply.astype(np.uint64) << np.uint64(4))
         self._places.append((place | batch["symmetry"].astype(np.uint64))[known])
@@ -73,12 +90,7 @@ class RowChecker:
             ("score", games.score[number] * sign),
             ("komi", games.komi[number]),
         ):
-            yield f"{name} is not that of the game", ~_equal(batch[name], expected)
-
-    def _note(self, entry: ShardEntry, start: int, text: str, bad: NDArray[np.bool_]) -> None:
-        found = self._faults.setdefault(text, [])
-        for row in np.flatnonzero(bad)[: max(0, _MOST_FAULTS - len(found))]:
-            found.append(f"{entry.path} row {start + int(row)}: {text}")
+            yield f"{name} is not that of the game", ~same_values(batch[name], expected)
 
     def finish(self, whole: bool) -> Iterator[str]:
         """Yield all faults; those of totals only where every shard was read (``whole``)."""
@@ -104,7 +116,7 @@ class RowChecker:
 
     def _total_faults(self) -> Iterator[str]:
         differ = np.flatnonzero(self._rows != self._games.rows)
-        for number in differ[:_MOST_FAULTS]:
+        for number in differ[:MOST_FAULTS]:
             yield (
                 f"game {self._games.ids[number]}: {self._rows[number]:,} rows in the shards, "
                 f"{self._games.rows[number]:,} in games.parquet"
@@ -112,9 +124,3 @@ class RowChecker:
         positions = self._dataset.manifest.positions
         if self._weight != positions.stored + positions.merged:
             yield f"weights sum to {self._weight:,.0f}, stored + merged is {positions.stored + positions.merged:,}"
-
-
-def _equal(stored: NDArray[np.float32], expected: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Return where values are the same, unknown counting as equal to unknown."""
-    same: NDArray[np.bool_] = (stored == expected) | (np.isnan(stored) & np.isnan(expected))
-    return same
