@@ -33,12 +33,13 @@ from pipeline.augment import turn_planes
 from pipeline.build import build, check_config
 from pipeline.columns import Columns, Layout
 from pipeline.config import Config, make_config
-from pipeline.encode import SCHEMES, Scheme, encode
+from pipeline.encode import encode
 from pipeline.games import Games
 from pipeline.parse import parse_member
 from pipeline.read import ReadTask, read_unit
 from pipeline.replay import game_keys, replay
 from pipeline.rules import KO_POSITIONAL, KO_SIMPLE
+from pipeline.schemes import SCHEMES, Scheme
 from pipeline.sources import Member, Unit, find_inputs, members, spool, units
 from pipeline.table import games_of
 from pipeline.warm import compile_replay
@@ -292,7 +293,7 @@ COLD = """
 import time
 start = time.perf_counter()
 from pipeline import warm
-from pipeline.encode import SCHEMES
+from pipeline.schemes import SCHEMES
 imported = time.perf_counter()
 warm.compile_replay()
 warm.compile_scheme(SCHEMES[{name!r}])

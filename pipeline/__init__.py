@@ -1,7 +1,7 @@
 """goplanes: archives of Go game records to training sets of packed feature planes.
 
-From Python: ``build(config)``, ``open_dataset(path)``, ``encode_position(setup, moves, scheme=...)``,
-``augment(planes, policy, value)`` and ``predict_with_symmetry(model, planes)``.
+From Python: ``build(config)``, ``open_dataset(path)``, ``encode_position(setup, moves, scheme=...)`` (with the
+globals: ``encode_inputs``), ``augment(planes, policy, value)`` and ``predict_with_symmetry(model, planes)``.
 """
 
 import sys
@@ -13,15 +13,24 @@ if TYPE_CHECKING:
     from pipeline.augment import augment, predict_with_symmetry
     from pipeline.build import build
     from pipeline.load import open_dataset
-    from pipeline.position import encode_position
+    from pipeline.position import encode_inputs, encode_position
 
-__all__ = ["__version__", "augment", "build", "encode_position", "open_dataset", "predict_with_symmetry"]
+__all__ = [
+    "__version__",
+    "augment",
+    "build",
+    "encode_inputs",
+    "encode_position",
+    "open_dataset",
+    "predict_with_symmetry",
+]
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "augment": "pipeline.augment",
     "build": "pipeline.build",
+    "encode_inputs": "pipeline.position",
     "encode_position": "pipeline.position",
     "open_dataset": "pipeline.load",
     "predict_with_symmetry": "pipeline.augment",

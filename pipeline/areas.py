@@ -33,6 +33,7 @@ from pipeline.games import Games
 from pipeline.jit import kernel
 from pipeline.passalive import Benson, find_pass_alive, new_benson
 from pipeline.replay import apply_setup
+from pipeline.rules import SCORING_TERRITORY, TAX_NONE
 from pipeline.spotset import (
     NO_BITS,
     ONE,
@@ -44,9 +45,6 @@ from pipeline.spotset import (
     spread,
 )
 from pipeline.trace import frame_table
-
-SCORING_AREA, SCORING_TERRITORY = 0, 1
-TAX_NONE, TAX_SEKI, TAX_ALL = 0, 1, 2
 
 SpotSets = NDArray[np.uint64]
 
@@ -183,7 +181,7 @@ class AreaTrace(NamedTuple):
 
 
 @kernel
-def _trace_areas(games, order, plies, scoring, tax, suicide, board, frame_of, areas, shown, drawn, planes):
+def _trace_areas(games, order, plies, board, frame_of, areas, shown, drawn, planes):
     """Fill ``planes``; see ``trace_areas``. ``drawn`` uint8[2, B] shows the sets ``shown`` uint64[3, WORDS]."""
     rows, cols = np.int64(games.rows[order[0]]), np.int64(games.cols[order[0]])
     at = 0
@@ -197,7 +195,8 @@ def _trace_areas(games, order, plies, scoring, tax, suicide, board, frame_of, ar
             if changed:
                 read_stones(board, areas.stones)
             if changed or not solved:
-                own_areas(board, scoring[game], tax[game], suicide[game], False, areas.stones, areas)
+                scoring, tax = games.terms.scoring[game], games.terms.tax[game]
+                own_areas(board, scoring, tax, games.suicide[game], False, areas.stones, areas)
                 for side in range(2):
                     flip_frame_bits(WORDS, shown[side + 1], areas.owned[side + 1], frame_of, drawn[side])
                 solved = True
@@ -227,19 +226,15 @@ def trace_areas(
     order: NDArray[np.int64],
     plies: NDArray[np.int64],
     frame: tuple[int, int],
-    scoring: NDArray[np.int8],
-    tax: NDArray[np.int8],
-    suicide: NDArray[np.bool_],
 ) -> AreaTrace:
     """Trace the areas of the games in ``order`` (one size, legal throughout) over their first ``plies[g]`` positions.
 
-    ``scoring`` (SCORING_*), ``tax`` (TAX_*) and ``suicide`` are those of each game, [G]. There is no
-    encore in a plain replay: with territory scoring the planes are empty.
+    Each game has its own rules. There is no encore in a plain replay: with territory scoring the planes are empty.
     """
     rows, cols = int(games.rows[order[0]]), int(games.cols[order[0]])
     drawn = np.zeros((2, (frame[0] * frame[1] + 7) // 8), dtype=np.uint8)
     planes = np.empty((int(plies[order].sum()), *drawn.shape), dtype=np.uint8)
     shown = np.zeros((3, WORDS), dtype=np.uint64)
     board, frame_of = new_board(rows, cols), frame_table(rows, cols, frame[1])
-    _trace_areas(games, order, plies, scoring, tax, suicide, board, frame_of, new_areas(), shown, drawn, planes)
+    _trace_areas(games, order, plies, board, frame_of, new_areas(), shown, drawn, planes)
     return AreaTrace(planes)

@@ -17,12 +17,13 @@ from pipeline import symmetry
 from pipeline.augment import turn_moves, turn_planes
 from pipeline.board import BLACK
 from pipeline.columns import BLOCK_ROWS, SUFFIXES, Columns, Layout, take_rows
+from pipeline.compose import configured_scheme
 from pipeline.config import Config
 from pipeline.dedup import PARTS, sample_positions
-from pipeline.encode import Scheme, encode, find_scheme
+from pipeline.encode import encode_whole
 from pipeline.files import read_report, sha256_of_file, whole_file, write_report
 from pipeline.games import Games
-from pipeline.replay import Replayed, replay
+from pipeline.keys import Keyed, keyed
 from pipeline.shard import write
 from pipeline.table import games_of
 from pipeline.words import chain_words, seed_word
@@ -60,28 +61,24 @@ class IndexTask:
     config: Config
 
 
-def reach_of(config: Config, scheme: Scheme) -> tuple[int, int]:
-    """Return how many earlier boards and how many of the last moves belong to a position key."""
-    return (scheme.history, scheme.recent) if config.dedup.reach == "scheme" else (0, 0)
-
-
 def index_block(task: IndexTask) -> dict[str, int]:
     """Write the sampled positions of a block; return how many were seen and sampled out."""
     table = read_arrow(task.games)
-    sampled = sampled_positions(table, *replay_block(table, task.config), task.config)
+    sampled = sampled_positions(table, *keyed_block(table, task.config), task.config)
     write_arrow(task.keys, sampled)
     seen = int(table.column("plies").to_numpy().sum(dtype=np.int64))
     return {"seen": seen, "sampled_out": seen - sampled.num_rows}
 
 
-def replay_block(table: pa.Table, config: Config) -> tuple[Games, Replayed]:
+def keyed_block(table: pa.Table, config: Config) -> tuple[Games, Keyed]:
     """Return the games of a table and what their replay gives, keys as wide as ``dedup.reach`` asks for."""
     games = games_of(table)
-    return games, replay(games, *reach_of(config, find_scheme(config.encode.scheme)))
+    return games, keyed(games, configured_scheme(config.encode), config.dedup.reach == "scheme")
 
 
-def sampled_positions(table: pa.Table, games: Games, replayed: Replayed, config: Config) -> pa.Table:
-    """Return the positions of games that the sample takes, game after game; the games as ``replay_block`` gives them.
+def sampled_positions(table: pa.Table, games: Games, found: Keyed, config: Config) -> pa.Table:
+    """Return the positions of games that the scheme can show and the sample takes, game after game; the games as
+    ``keyed_block`` gives them.
 
     Columns: ``game`` (row in the table), ``ply``, ``turn`` (the canonical symmetry), ``fixed`` (the
     symmetries that leave it as it is), ``key``, ``key_hi``, ``move`` (frame index) and ``outcome`` (1 won,
@@ -92,8 +89,9 @@ def sampled_positions(table: pa.Table, games: Games, replayed: Replayed, config:
     ply = np.arange(len(rows)) - np.repeat(np.cumsum(plies) - plies, plies)
     sample = config.sample
     wanted = sample_positions(table.column("game").to_numpy()[rows], ply, sample.per_game, sample.plies, sample.seed)
+    wanted &= found.shown[games.move_start[rows] + ply]
     rows, ply = rows[wanted], ply[wanted]
-    at = games.move_start[rows] + ply
+    at, replayed = games.move_start[rows] + ply, found.replayed
     black_value = _black_values(table)[rows]
     outcome = np.where(np.isnan(black_value), UNKNOWN, black_value * _sign(games.colours[at]))
     return pa.table(
@@ -155,7 +153,10 @@ def encode_block(task: EncodeTask) -> dict[str, Any]:
     row_plies = kept.column("ply").to_numpy().astype(np.int64)
     games = games_of(block)
     columns = _labels(block, games, kept, task.layout)
-    columns["planes"] = encode(find_scheme(task.config.encode.scheme), games, row_games, row_plies, task.layout.frame)
+    scheme = configured_scheme(task.config.encode)
+    columns["planes"], global_inputs = encode_whole(scheme, games, row_games, row_plies, task.layout.frame)
+    if task.layout.globals:
+        columns["globals"] = global_inputs
     shards = []
     for plan in task.plans:
         numbers = np.flatnonzero(part == plan.part)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pipeline import manifest as manifests
 from pipeline.columns import FORMAT_VERSION, Layout, describe
+from pipeline.compose import COMPOSED, configured_scheme
 from pipeline.config import Config, ConfigError
-from pipeline.encode import Scheme, find_scheme
 from pipeline.executors import Workers
 from pipeline.headers.rank import read_rank
 from pipeline.jit import KERNEL_VERSION
@@ -16,6 +16,7 @@ from pipeline.progress import Progress
 from pipeline.publish import BuildError, Job
 from pipeline.rebuild import origin_of
 from pipeline.rules import rule_set
+from pipeline.schemes import Scheme
 from pipeline.shard import require_codec
 from pipeline.sources import find_inputs
 from pipeline.stages import Stages, worker_count
@@ -77,15 +78,17 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
 def check_config(config: Config) -> tuple[Scheme, Layout]:
     """Return the scheme and the shards' layout. Raises ConfigError for what no build can do."""
     try:
-        scheme = find_scheme(config.encode.scheme)
+        scheme = configured_scheme(config.encode)
         _require_rules(config)
         names = scheme.plane_names
         layout = Layout(
             format=config.output.format,
             frame=config.frame,
             planes=names,
-            globals=(),
-            description=describe(scheme.name, scheme.version, dict(scheme.options), names, (), config.frame),
+            globals=scheme.global_names,
+            description=describe(
+                scheme.name, scheme.version, dict(scheme.options), names, scheme.global_names, config.frame
+            ),
             packed=config.output.packed,
             compression=config.output.compression,
             aggregate=config.dedup.positions == "aggregate",
@@ -97,8 +100,6 @@ def check_config(config: Config) -> tuple[Scheme, Layout]:
         raise ConfigError(str(error)) from None
     if config.filter.min_rank is not None and read_rank(config.filter.min_rank)[0] is None:
         raise ConfigError(f"filter.min_rank = {config.filter.min_rank!r}: not a rank (write 5k, 3d or 1p)")
-    if config.encode.planes or config.encode.options:
-        raise ConfigError("encode.planes and encode.options do not exist yet in this version: name a scheme")
     if config.run.executor != "local":
         raise ConfigError(f"run.executor = {config.run.executor!r}: this version has 'local' alone")
     return scheme, layout
@@ -133,7 +134,7 @@ def output_path(config: Config) -> Path:
     if config.output.path:
         return Path(config.output.path)
     name = Path(os.path.abspath(config.input.paths[0])).name
-    return Path(f"{name.split('.')[0] or 'games'}-{config.encode.scheme}")
+    return Path(f"{name.split('.')[0] or 'games'}-{COMPOSED if config.encode.planes else config.encode.scheme}")
 
 
 def _finished(folder: WorkFolder) -> Manifest:

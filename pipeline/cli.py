@@ -178,11 +178,20 @@ def inspect(dataset: str, as_json: bool) -> None:
 @click.option("--split", type=click.Choice(["train", "val", "test"]), default="train", show_default=True)
 @click.option("--ply", type=click.IntRange(min=0), metavar="N", help="Of a record: after N moves (default: all).")
 @click.option("--game", type=click.IntRange(min=1), metavar="K", default=1, help="Of a record file: its Kth game.")
-@click.option("--scheme", metavar="NAME", help="Of a record: the scheme of --planes.")
+@click.option("--scheme", metavar="NAME", help="Of a record: the scheme of the planes.")
 @click.option("--planes", metavar="A,B", default="", help="Draw these planes, by name or number.")
+@click.option("--png", metavar="FILE.png", help="Draw the board and the planes (default: all) into a picture.")
 @_json_option
 def show(
-    what: str, row: int | None, split: str, ply: int | None, game: int, scheme: str | None, planes: str, as_json: bool
+    what: str,
+    row: int | None,
+    split: str,
+    ply: int | None,
+    game: int,
+    scheme: str | None,
+    planes: str,
+    png: str | None,
+    as_json: bool,
 ) -> None:
     """Draw a row of a data set, or a game record after N moves.
 
@@ -202,13 +211,13 @@ def show(
         dataset = open_dataset(what)
         if row >= dataset.rows(split):
             raise click.UsageError(f"no row {row} in {split}, which has {dataset.rows(split):,} rows, from 0")
-        facts, text = shows.show_row(dataset, split, row, chosen, Progress())
+        facts, text = shows.show_row(dataset, split, row, chosen, Progress(), png)
     else:
         if row is not None:
             raise click.UsageError(f"{what} is no data set; a move of a record is chosen with --ply {row}")
         _refuse_given(("split",), f"is for data sets, and {what} is none")
         config = config_without_inputs(None, (), scheme)
-        facts, text = shows.show_record(what, game, ply, chosen, config, Progress())
+        facts, text = shows.show_record(what, game, ply, chosen, config, Progress(), png)
     _say(as_json, facts, text)
 
 
@@ -284,7 +293,7 @@ def schemes(name: str | None, as_json: bool) -> None:
     """List the feature-plane schemes, or the planes of one."""
     from pipeline import summary
     from pipeline.config import ConfigError
-    from pipeline.encode import SCHEMES, find_scheme
+    from pipeline.schemes import SCHEMES, find_scheme
 
     if name is None:
         _say(as_json, [summary.scheme_facts(scheme) for scheme in SCHEMES.values()], summary.all_scheme_lines())

@@ -270,7 +270,9 @@ class Encode(_Table):
 
     scheme: str = Field("agz17", description="a name from `goplanes schemes`")
     options: dict[str, str | int | bool] = Field({}, description="options of the scheme")
-    planes: tuple[str, ...] = Field((), description="a scheme composed from named plane groups")
+    planes: tuple[str, ...] = Field(
+        (), description='in place of a scheme: groups from `goplanes schemes`, e.g. ["stones=8", "ko"]'
+    )
 
 
 class Augment(_Table):

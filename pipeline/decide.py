@@ -44,11 +44,11 @@ _PIECE_BYTES = 2**29
 _ROWS_AT_ONCE = 2**13
 _COMPARED = (
     "game", "source", "member", "index", "plies", "board_rows", "board_cols", "setup_plies", "setup_points",
-    "setup_colours", "moves", "colours", "komi", "rules", "winner", "margin", *KEYS.names,
+    "setup_colours", "moves", "colours", "komi", "rules", "handicap", "winner", "margin", *KEYS.names,
 )  # fmt: skip
 _BLOCK_COLUMNS = (
     "game", "plies", "board_rows", "board_cols", "setup_plies", "setup_points", "setup_colours", "moves", "colours",
-    "komi", "rules", "winner", "margin", "result_kind", "split",
+    "komi", "rules", "handicap", "winner", "margin", "result_kind", "split",
 )  # fmt: skip
 
 

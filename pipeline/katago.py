@@ -4,13 +4,11 @@
 position, what the planes 0-2, 6, 7, 9-13, 20 and 21 are drawn from, and all 19 globals. The definition is SEMANTICS.md.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.areas import SCORING_AREA, SCORING_TERRITORY, TAX_ALL, TAX_NONE, TAX_SEKI
 from pipeline.board import BLACK, KO, NO_SPOT, WORDS, clear, new_board, spot_of
 from pipeline.games import Games
 from pipeline.jit import kernel
@@ -19,9 +17,6 @@ from pipeline.katago_history import (
     BANS,
     BLACK_LOST,
     BLOCKS,
-    BONUS_N,
-    BONUS_N_MINUS_1,
-    BONUS_NONE,
     BONUS_RULE,
     BUTTON_LEFT,
     COUNT_EARLY,
@@ -47,7 +42,6 @@ from pipeline.katago_history import (
 )
 from pipeline.katago_moves import accepts, make_move, may_play
 from pipeline.replay import apply_setup
-from pipeline.rules import RuleSet
 from pipeline.spotset import flip_frame_bits
 from pipeline.trace import frame_table
 from pipeline.zobrist import STORED, word_table
@@ -56,44 +50,14 @@ GLOBALS = 19
 COUNT_SETUP = -1  # in place of a number of handicap stones: count Black's setup stones
 
 
-class KataRules(NamedTuple):
-    """The rules of each game, [G], beside ``ko_rule`` and ``suicide`` of ``Games``.
-
-    ``scoring`` int8 (``areas.SCORING_*``); ``tax`` int8 (``areas.TAX_*``); ``button`` bool; ``bonus`` int8:
-    White's points for N handicap stones (``katago_history.BONUS_*``); ``friendly_pass`` bool: whether a
-    second pass may be a friendly one that does not end the game (false in KataGo's own rows of records).
-    """
-
-    scoring: NDArray[np.int8]
-    tax: NDArray[np.int8]
-    button: NDArray[np.bool_]
-    bonus: NDArray[np.int8]
-    friendly_pass: NDArray[np.bool_]
-
-
-_SCORING = {"area": SCORING_AREA, "territory": SCORING_TERRITORY}
-_TAXES = {"none": TAX_NONE, "seki": TAX_SEKI, "all": TAX_ALL}
-_BONUSES = {"0": BONUS_NONE, "N-1": BONUS_N_MINUS_1, "N": BONUS_N}
-
-
-def kata_rules(sets: Sequence[RuleSet]) -> KataRules:
-    """Return the rules of the games as arrays, friendly passes off."""
-    return KataRules(
-        np.array([_SCORING[rules.scoring] for rules in sets], dtype=np.int8),
-        np.array([_TAXES[rules.tax] for rules in sets], dtype=np.int8),
-        np.array([rules.button for rules in sets], dtype=np.bool_),
-        np.array([_BONUSES[rules.bonus] for rules in sets], dtype=np.int8),
-        np.zeros(len(sets), dtype=np.bool_),
-    )
-
-
 class KataOptions(NamedTuple):
     """KataGo's parameters of a search, as it has them when it makes rows from records.
 
     ``draw_for_white``: what a draw is worth to White; ``conservative_pass``: hide the history where a pass
     ends the game; ``passing_hacks``: hide it where that loses; ``advantage``: playout doublings;
     ``max_history``: moves shown at most; ``prevent_encore``: stay in the main phase; ``early_black_handicap``:
-    count several moves by Black before White's first as handicap stones.
+    count several moves by Black before White's first as handicap stones; ``friendly_pass``: a second pass may be
+    a friendly one that does not end the game.
     """
 
     draw_for_white: float = 0.5
@@ -103,6 +67,7 @@ class KataOptions(NamedTuple):
     max_history: int = 1000
     prevent_encore: bool = False
     early_black_handicap: bool = False
+    friendly_pass: bool = False
 
 
 KATAGO_ROWS = KataOptions()
@@ -201,14 +166,14 @@ def _write_numbers(history, colour, trace, at):
 
 
 @kernel
-def _write_position(games, game, place, board, history, frame_of, rules, komi, options, lead, trace, at):
+def _write_position(games, game, place, board, history, frame_of, options, lead, trace, at):
     """Write what history makes of the position before move ``place``; ``lead``: Black's, on the board."""
     numbers = history.numbers
     colour, area = np.int64(games.colours[place]), np.int64(games.rows[game]) * np.int64(games.cols[game])
     frame_area = np.int64(frame_of[0])
-    own = own_komi(history, komi[game], colour, area, options)
+    own = own_komi(history, games.terms.komi[game], colour, area, options)
     own_lead = own + np.float32(lead if colour == BLACK else -lead)
-    hidden = hides_history(history, colour, rules.friendly_pass[game], own_lead, options)
+    hidden = hides_history(history, colour, own_lead, options)
     most = min(TURNS, options.max_history, numbers[VALID])
     if hidden:
         most = 0
@@ -216,23 +181,24 @@ def _write_position(games, game, place, board, history, frame_of, rules, komi, o
         most = min(most, 1)
     trace.turns[at] = show_moves(games, place, colour, most, board, area, frame_of, trace.recent[at])
     ends = not hidden and pass_ends_phase(history, colour)
-    tax = rules.tax[game]
+    tax = games.terms.tax[game]
     fill_globals(history, colour, own, area, tax, trace.recent[at], frame_area, ends, options, trace.globals[at])
     if trace.legal.shape[0] > 0:
         _draw_legal(board, history, colour, area, frame_of, frame_area, trace.legal[at])
 
 
 @kernel
-def _begin(games, game, plies, board, history, rules, handicap, options):
+def _begin(games, game, plies, board, history, handicap, options):
     """Set board and history to the empty board before a game, its rules known."""
+    terms = games.terms
     clear(board, np.int64(games.rows[game]), np.int64(games.cols[game]))
     new_game(board, history, plies)
     numbers = history.numbers
     numbers[KO_RULE], numbers[SUICIDE] = games.ko_rule[game], games.suicide[game]
-    numbers[SCORING], numbers[BONUS_RULE] = rules.scoring[game], rules.bonus[game]
-    numbers[HAS_BUTTON], numbers[HANDICAP] = rules.button[game], handicap[game]
+    numbers[SCORING], numbers[BONUS_RULE] = terms.scoring[game], terms.bonus[game]
+    numbers[HAS_BUTTON], numbers[HANDICAP] = terms.button[game], handicap[game]
     numbers[PREVENT_ENCORE], numbers[COUNT_EARLY] = options.prevent_encore, options.early_black_handicap
-    numbers[FLAGS] = BUTTON_LEFT if rules.button[game] else 0
+    numbers[FLAGS] = BUTTON_LEFT if terms.button[game] else 0
 
 
 @kernel
@@ -240,8 +206,6 @@ def _trace_games(
     games,
     order,
     plies,
-    rules,
-    komi,
     handicap,
     options,
     leads,
@@ -260,7 +224,7 @@ def _trace_games(
     at = 0
     for number in range(order.shape[0]):
         game = order[number]
-        _begin(games, game, plies[game], board, history, rules, handicap, options)
+        _begin(games, game, plies[game], board, history, handicap, options)
         first, cursor = games.move_start[game], games.setup_start[game]
         area = np.int64(games.rows[game]) * np.int64(games.cols[game])
         trace.accepted[number] = plies[game]
@@ -270,9 +234,7 @@ def _trace_games(
             if changed or ply == 0:
                 after_setup(board, history, stone_words, colour, ply == 0)
             lead = np.int64(leads[at + ply]) if options.passing_hacks else 0
-            _write_position(
-                games, game, first + ply, board, history, frame_of, rules, komi, options, lead, trace, at + ply
-            )
+            _write_position(games, game, first + ply, board, history, frame_of, options, lead, trace, at + ply)
             _draw_sets(board, history, frame_of, shown, drawn, trace, at + ply)
             _write_numbers(history, colour, trace, at + ply)
             move = np.int64(games.moves[first + ply])
@@ -318,21 +280,21 @@ def trace_katago(
     order: NDArray[np.int64],
     plies: NDArray[np.int64],
     frame: tuple[int, int],
-    rules: KataRules,
-    komi: NDArray[np.float32],
-    handicap: NDArray[np.int16],
     options: KataOptions = KATAGO_ROWS,
+    handicap: NDArray[np.int16] | None = None,
     leads: NDArray[np.int16] | None = None,
     legal: bool = False,
 ) -> KataTrace:
     """Trace the games in ``order`` (of one size) over their first ``plies[g]`` positions.
 
-    ``komi`` float32[G]: as the game has it, without what the rules add; ``handicap`` int16[G]: stones that
-    count, or COUNT_SETUP. ``leads`` int16[T], only and always with ``passing_hacks``: Black's area less White's less
+    ``handicap`` int16[G]: stones that count for White's bonus, or COUNT_SETUP (None: in every game).
+    ``leads`` int16[T], only and always with ``passing_hacks``: Black's area less White's less
     the difference of their group taxes, as the board stands. Raises ValueError where it is missing.
     """
     rows, cols = int(games.rows[order[0]]), int(games.cols[order[0]])
     total = int(plies[order].sum())
+    if handicap is None:
+        handicap = np.full(games.number, COUNT_SETUP, dtype=np.int16)
     if leads is None:
         leads = np.zeros(0, dtype=np.int16)
     if options.passing_hacks and len(leads) != total:
@@ -345,5 +307,5 @@ def trace_katago(
     shown = np.zeros((6, WORDS), dtype=np.uint64)
     drawn = np.zeros((6, trace.mask.shape[0]), dtype=np.uint8)
     made = (new_board(rows, cols), history, stone_words, frame_of, shown, drawn)
-    _trace_games(games, order, plies, rules, komi, handicap, options, leads, *made, trace)
+    _trace_games(games, order, plies, handicap, options, leads, *made, trace)
     return trace

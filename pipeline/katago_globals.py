@@ -6,7 +6,6 @@ The definition is SEMANTICS.md, sections 4 and 8. All numbers are float32 at eve
 
 import numpy as np
 
-from pipeline.areas import SCORING_TERRITORY, TAX_ALL, TAX_NONE
 from pipeline.board import WHITE, spot_of
 from pipeline.jit import kernel
 from pipeline.katago_history import (
@@ -23,7 +22,7 @@ from pipeline.katago_history import (
     pass_ends_phase,
     passes_after,
 )
-from pipeline.rules import KO_SIMPLE, KO_SITUATIONAL
+from pipeline.rules import KO_SIMPLE, KO_SITUATIONAL, SCORING_TERRITORY, TAX_ALL, TAX_NONE
 
 TURNS = 5  # moves shown
 KOMI_ROOM = 20  # own komi is cut at the board's area plus this
@@ -46,7 +45,7 @@ def own_komi(history, komi, colour, area, options):
 
 
 @kernel
-def hides_history(history, colour, friendly, own_lead, options):
+def hides_history(history, colour, own_lead, options):
     """Return whether nothing is shown since a pass by ``colour`` would end the game."""
     numbers = history.numbers
     by_area = numbers[SCORING] != SCORING_TERRITORY
@@ -54,7 +53,7 @@ def hides_history(history, colour, friendly, own_lead, options):
         return False
     if options.conservative_pass or (options.passing_hacks and own_lead <= 0):
         return True
-    return friendly and by_area and passes_after(history) == 2 and not is_repeated_pass(history, colour)
+    return options.friendly_pass and by_area and passes_after(history) == 2 and not is_repeated_pass(history, colour)
 
 
 @kernel

@@ -12,15 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.areas import SCORING_TERRITORY
 from pipeline.board import BLACK, WHITE, WORDS, count_bits
 from pipeline.jit import kernel
-from pipeline.rules import KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT
+from pipeline.rules import BONUS_N, BONUS_NONE, KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT, SCORING_TERRITORY
 from pipeline.spotset import NO_BITS, ONE, lowest_bit, read_stones
 from pipeline.words import mix
 
 FINISHED, PAST_END, NO_RESULT, SCORED, BUTTON_LEFT = 1, 2, 4, 8, 16  # flags
-BONUS_NONE, BONUS_N_MINUS_1, BONUS_N = range(3)
 
 # ``History.numbers``: the rules of the game; the state; then what the state is made with.
 KO_RULE, SUICIDE, SCORING, BONUS_RULE, HAS_BUTTON, HANDICAP, PREVENT_ENCORE, COUNT_EARLY = range(8)

@@ -12,7 +12,6 @@ The rules are those of SEMANTICS.md, sections 2 and 9.
 
 import numpy as np
 
-from pipeline.areas import SCORING_TERRITORY
 from pipeline.board import (
     BLACK,
     CHAIN,
@@ -74,7 +73,7 @@ from pipeline.katago_history import (
     position_word,
     salted,
 )
-from pipeline.rules import KO_SIMPLE
+from pipeline.rules import KO_SIMPLE, SCORING_TERRITORY
 from pipeline.spotset import NO_BITS, ONE, flip_spot, has_spot, lowest_bit
 
 _TOP = np.uint64(63)

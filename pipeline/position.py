@@ -13,11 +13,13 @@ from pipeline.augment import turn_dense
 from pipeline.board import BLACK, LEGAL, WHITE
 from pipeline.config import MAX_SIDE
 from pipeline.coordinates import PASS, named_point, point_name
-from pipeline.encode import Scheme, encode, find_scheme
+from pipeline.encode import encode_whole
 from pipeline.faults import REASONS, describe
-from pipeline.games import Games
+from pipeline.games import Games, terms_of
+from pipeline.keys import keyed
 from pipeline.replay import ILLEGAL_SETUP, replay
 from pipeline.rules import rule_set
+from pipeline.schemes import Scheme, find_scheme
 from pipeline.trace import trace
 
 Point = str | tuple[int, int]
@@ -35,6 +37,9 @@ def encode_position(
     to_play: str | None = None,
     frame: tuple[int, int] | None = None,
     rules: str = "chinese",
+    komi: float | None = None,
+    handicap: int | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> NDArray[np.uint8]:
     """Return uint8[P, B]: the packed planes of the position after ``moves``, as a shard would hold them.
 
@@ -43,9 +48,29 @@ def encode_position(
     ``moves``: (colour, point) in order; a colour is "black", "white", "B" or "W", a point "D4", (row, col) from the top
     left, or "pass". ``cols``: None is as many as ``rows``. ``to_play`` (None: the other side than the last mover,
     Black if there is none) moves next. ``frame`` (None: the board) is that of the data set. ``rules`` decide what is
-    legal.
-    Raises ValueError, quoting it, for anything that is no setup, move, point or colour, or not legal.
+    legal; schemes that show rules also see ``komi`` (None: that of the rules) and ``handicap`` (stones, by the record).
+    ``options`` are those of the scheme.
+    Raises ValueError, quoting it, for anything that is no setup, move, point or colour, or not legal, and for a
+    position of which the scheme makes no rows.
     """
+    given = scheme, rows, cols, to_play, frame, rules, komi, handicap, options
+    return encode_inputs(setup, moves, *given)[0]
+
+
+def encode_inputs(
+    setup: Mapping[str, Sequence[Point]] | None,
+    moves: Sequence[tuple[str, Point]],
+    scheme: str = "agz17",
+    rows: int = 19,
+    cols: int | None = None,
+    to_play: str | None = None,
+    frame: tuple[int, int] | None = None,
+    rules: str = "chinese",
+    komi: float | None = None,
+    handicap: int | None = None,
+    options: Mapping[str, str] | None = None,
+) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Return what ``encode_position`` does, and float32[G]: the globals (none for most schemes)."""
     cols = rows if cols is None else cols
     frame = frame or (rows, cols)
     if not (1 <= rows <= frame[0] <= MAX_SIDE and 1 <= cols <= frame[1] <= MAX_SIDE):
@@ -65,16 +90,25 @@ def encode_position(
         (points, colours),
         ([0] * len(stones), set_points, [colour for colour, _ in stones]),
         rules,
+        komi,
+        handicap,
     )
     require_legal(game, len(moves))
-    return planes_at(find_scheme(scheme), game, len(moves), mover, frame)
+    return inputs_at(find_scheme(scheme, options), game, len(moves), mover, frame)
 
 
-def planes_at(scheme: Scheme, game: Games, ply: int, to_play: int, frame: tuple[int, int]) -> NDArray[np.uint8]:
-    """Return uint8[P, B]: the position after ``ply`` legal moves of the one game, ``to_play`` to move."""
-    number = np.zeros(1, dtype=np.int64)
-    planes: NDArray[np.uint8] = encode(scheme, _before_a_pass(game, ply, to_play), number, number + ply, frame)[0]
-    return planes
+def inputs_at(
+    scheme: Scheme, game: Games, ply: int, to_play: int, frame: tuple[int, int]
+) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Return uint8[P, B] and float32[G]: planes and globals of the position after ``ply`` legal moves of the one game.
+
+    ``to_play`` is to move. Raises ValueError where the scheme makes no row of it.
+    """
+    number, cut = np.zeros(1, dtype=np.int64), _before_a_pass(game, ply, to_play)
+    if not keyed(cut, scheme).shown[ply]:
+        raise ValueError(f"{scheme.name} shows no position of the encore, which territory scoring begins by two passes")
+    planes, numbers = encode_whole(scheme, cut, number, number + ply, frame)
+    return planes[0], numbers[0]
 
 
 def single_game(
@@ -82,8 +116,12 @@ def single_game(
     moves: tuple[Sequence[int] | NDArray[Any], Sequence[int] | NDArray[Any]],
     setup: tuple[Sequence[int] | NDArray[Any], Sequence[int] | NDArray[Any], Sequence[int] | NDArray[Any]],
     rules: str,
+    komi: float | None = None,
+    handicap: int | None = None,
 ) -> Games:
     """Return one game as arrays: ``moves`` are (points, colours), ``setup`` is (plies, points, colours).
+
+    ``komi``: None is that of the rules.
 
     Raises ValueError for unknown rules.
     """
@@ -100,6 +138,7 @@ def single_game(
         np.array(setup[0], dtype=np.uint16),
         np.array(setup[1], dtype=np.uint16),
         np.array(setup[2], dtype=np.int8),
+        terms_of([chosen], [komi], [handicap]),
     )
 
 

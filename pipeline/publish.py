@@ -15,12 +15,12 @@ from pipeline.columns import Layout
 from pipeline.config import Config
 from pipeline.decide import published_table
 from pipeline.dedup import PARTS
-from pipeline.encode import Scheme
 from pipeline.files import sha256_of_file, whole_file, write_whole
 from pipeline.manifest import Manifest
 from pipeline.read import omitted_of
 from pipeline.reasons import Status
 from pipeline.rows import Decided
+from pipeline.schemes import Scheme
 from pipeline.sources import InputFile, Omitted
 from pipeline.table import tally
 from pipeline.workfolder import WorkFolder, input_fingerprint, input_list
@@ -107,7 +107,7 @@ def _manifest(job: Job, table: pa.Table, totals: Totals) -> Manifest:
                 "version": job.scheme.version,
                 "options": dict(job.scheme.options),
                 "planes": job.scheme.plane_names,
-                "globals": (),
+                "globals": job.scheme.global_names,
             },
             "frame": job.config.frame,
             "storage": manifests.storage_of(job.layout).model_dump(),

@@ -17,7 +17,7 @@ from pipeline.config import Config
 from pipeline.faults import REASONS, describe
 from pipeline.files import read_report, sha256_of_file, whole_file, write_report
 from pipeline.filters import unwanted
-from pipeline.games import Games
+from pipeline.games import Games, terms_of
 from pipeline.parse import Game, Rejected, parse_member
 from pipeline.reasons import Flag, Reason, Status
 from pipeline.replay import game_keys, replay, turned_game_keys
@@ -183,6 +183,7 @@ def _arrays(games: list[Game]) -> Games:
         joined("setup_plies", "uint16"),
         joined("setup_points", "uint16"),
         joined("setup_colours", "int8"),
+        terms_of(rules, [game.komi for game in games], [game.handicap for game in games]),
     )
 
 

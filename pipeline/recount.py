@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.augment import turn_moves, turn_planes
-from pipeline.blocks import UNKNOWN, merged_labels, replay_block, sampled_positions, stored_images, turned_policy
+from pipeline.blocks import UNKNOWN, keyed_block, merged_labels, sampled_positions, stored_images, turned_policy
 from pipeline.columns import POLICY, Columns, ShardError, take_rows
 from pipeline.config import Config
 from pipeline.dedup import split_games
@@ -114,11 +114,13 @@ class Recount:
         self._remember_planes(batch, rows, turn)
 
     def _remember_planes(self, batch: Columns, rows: Sampled, turn: NDArray[np.uint8]) -> None:
-        """Keep a hash of the planes turned to the canonical orientation, beside the stored key."""
+        """Keep a hash of the planes turned to the canonical orientation, and of the globals, beside the stored key."""
         back = np.array(INVERSE, dtype=np.uint8)[turn]
         canonical = composed()[back, rows.turn]
         planes = turn_planes(batch["planes"], rows.rows, rows.cols, self._frame_cols, canonical)
         flat = planes.reshape(len(planes), -1)
+        if "globals" in batch:
+            flat = np.concatenate([flat, np.ascontiguousarray(batch["globals"]).view(np.uint8)], axis=1)
         flat = np.pad(flat, ((0, 0), (0, -flat.shape[1] % 8))).view(np.uint64)
         weights = mix_words(np.arange(flat.shape[1], dtype=np.uint64)) | np.uint64(1)
         self._keys.append(batch["key"] if "key_hi" not in batch else mix_words(batch["key"]) ^ batch["key_hi"])
@@ -140,7 +142,7 @@ class Recount:
         yield from self._unequal_planes()
 
     def _unequal_planes(self) -> Iterator[str]:
-        """Yield the keys under which different planes are stored; a key of reach ``board`` allows that."""
+        """Yield the keys under which different planes or globals are stored; a key of reach ``board`` allows that."""
         if not self._keys or self._config.dedup.reach == "board":
             return
         keys, planes = np.concatenate(self._keys), np.concatenate(self._planes)
@@ -157,17 +159,17 @@ def _positions(dataset: Dataset, config: Config) -> tuple[Sampled, list[str]]:
     for table in batches(dataset):
         kept = table.filter(pc.equal(table.column("status"), Status.KEPT.value))
         try:
-            games, replayed = replay_block(kept, config)
+            games, found = keyed_block(kept, config)
         except ValueError as error:
             named = (f"game {row['game']}: {fault}" for row in kept.to_pylist() if (fault := row_fault(row)))
             raise ShardError(f"{GAMES}: {next(named, error)}") from None
         ids, plies = kept.column("game").to_numpy(), kept.column("plies").to_numpy().astype(np.int64)
-        if len(illegal := np.flatnonzero(replayed.legal < plies)):
+        if len(illegal := np.flatnonzero(found.replayed.legal < plies)):
             number = int(illegal[0])
-            raise ShardError(f"{GAMES}: game {ids[number]}: move {replayed.legal[number] + 1} is illegal")
+            raise ShardError(f"{GAMES}: game {ids[number]}: move {found.replayed.legal[number] + 1} is illegal")
         split = config.split
         part = split_games(game_keys(games, np.minimum(plies, split.plies)), split.val, split.test, split.seed)
-        pieces.append(located(kept, sampled_positions(kept, games, replayed, config)))
+        pieces.append(located(kept, sampled_positions(kept, games, found, config)))
         told = kept.column("split").to_pylist()
         misplaced += [
             f"game {ids[number]} is in {told[number]}, its first {split.plies} moves belong to {SPLITS[part[number]]}"

@@ -35,9 +35,10 @@ from pipeline.zobrist import (
     HISTORY_RING,
     LANES,
     STORED,
+    add_boards,
+    add_point,
     add_recent,
     choose,
-    position_key,
     stabiliser,
     toggle,
     word_table,
@@ -128,8 +129,33 @@ class Replayed(NamedTuple):
     fixed: NDArray[np.uint8]
 
 
+class KeyFacts(NamedTuple):
+    """What belongs to the key of each position (M of them, as the moves are) beside boards and moves.
+
+    ``words`` uint64[M]: of what is the same in every orientation; points that turn with the board, those of
+    position m being ``points[point_start[m] : point_start[m + 1]]`` (row * cols + col): ``point_start``
+    int64[M + 1], ``points`` int32.
+    """
+
+    words: Words
+    point_start: NDArray[np.int64]
+    points: NDArray[np.int32]
+
+
+_NO_FACTS = KeyFacts(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
+
+
 @kernel
-def _replay_games(games, order, board, table, symmetries, history, recent, scratch, played, seen, found):
+def _add_facts(keys, facts, position, board, table):
+    """Add what the key of a position covers beside boards and moves to every lane of ``keys``."""
+    for lane in range(LANES):
+        keys[lane] += facts.words[position]
+    for place in range(facts.point_start[position], facts.point_start[position + 1]):
+        add_point(keys, spot_of(board, np.int64(facts.points[place])), table)
+
+
+@kernel
+def _replay_games(games, order, board, table, symmetries, history, recent, facts, scratch, played, seen, found):
     """Replay games of one size; see ``replay``.
 
     ``scratch`` uint64[HISTORY_RING + 2, LANES]; ``played`` int64[HISTORY_RING]; ``seen`` uint64[a power of
@@ -168,10 +194,12 @@ def _replay_games(games, order, board, table, symmetries, history, recent, scrat
                 ring[ply % HISTORY_RING, lane] = stones[lane]
             move, colour = np.int64(games.moves[first + ply]), np.int64(games.colours[first + ply])
             ko, earlier = np.int64(board.points[KO]), min(history, ply - begin)
-            turn, key = position_key(ring, ply, earlier, colour, ko, table, symmetries, work)
+            add_boards(ring, ply, earlier, colour, ko, table, work)
             if recent > 0:
                 add_recent(work, played, ply, min(recent, ply - begin), table)
-                turn, key = choose(work, symmetries)
+            if facts.words.shape[0] > 0:
+                _add_facts(work, facts, first + ply, board, table)
+            turn, key = choose(work, symmetries)
             found.turns[first + ply], found.keys[first + ply] = turn, key
             found.keys_hi[first + ply] = mix(work[turn])
             found.fixed[first + ply] = stabiliser(work, symmetries)
@@ -206,9 +234,9 @@ def _set_length(games: Games) -> int:
     return 1 << (4 * longest + 3).bit_length()
 
 
-def replay(games: Games, history: int = 0, recent: int = 0) -> Replayed:
+def replay(games: Games, history: int = 0, recent: int = 0, facts: KeyFacts | None = None) -> Replayed:
     """Replay every game under its own rules; ``history``: earlier boards that belong to a key, ``recent``:
-    last moves that do (0-15 each).
+    last moves that do (0-15 each), ``facts``: what else does.
 
     Boards and moves before the last setup are no part of a key. Superko compares 64-bit keys of the stones.
     """
@@ -231,6 +259,7 @@ def replay(games: Games, history: int = 0, recent: int = 0) -> Replayed:
             symmetry.count(rows, cols),
             history,
             recent,
+            _NO_FACTS if facts is None else facts,
             np.zeros((HISTORY_RING + 2, LANES), dtype=np.uint64),
             np.zeros(HISTORY_RING, dtype=np.int64),
             np.zeros(_set_length(games), dtype=np.uint64),

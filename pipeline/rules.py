@@ -13,12 +13,15 @@ from typing import Literal
 from pipeline.config import Rules, RuleTable
 from pipeline.reasons import Flag
 
-KO_SIMPLE = 0
-KO_POSITIONAL = 1
-KO_SITUATIONAL = 2
-KO_SPIGHT = 3
+KO_SIMPLE, KO_POSITIONAL, KO_SITUATIONAL, KO_SPIGHT = range(4)
+SCORING_AREA, SCORING_TERRITORY = range(2)
+TAX_NONE, TAX_SEKI, TAX_ALL = range(3)
+BONUS_NONE, BONUS_N_MINUS_1, BONUS_N = range(3)
 
 _KO_CODES = {"simple": KO_SIMPLE, "positional": KO_POSITIONAL, "situational": KO_SITUATIONAL, "spight": KO_SPIGHT}
+_SCORING_CODES = {"area": SCORING_AREA, "territory": SCORING_TERRITORY}
+_TAX_CODES = {"none": TAX_NONE, "seki": TAX_SEKI, "all": TAX_ALL}
+_BONUS_CODES = {"0": BONUS_NONE, "N-1": BONUS_N_MINUS_1, "N": BONUS_N}
 _MAX_TEXT = 200
 
 
@@ -43,6 +46,21 @@ class RuleSet:
     def ko_code(self) -> int:
         """The ko rule as the kernels take it: KO_SIMPLE, KO_POSITIONAL, KO_SITUATIONAL or KO_SPIGHT."""
         return _KO_CODES[self.ko]
+
+    @property
+    def scoring_code(self) -> int:
+        """SCORING_AREA or SCORING_TERRITORY."""
+        return _SCORING_CODES[self.scoring]
+
+    @property
+    def tax_code(self) -> int:
+        """TAX_NONE, TAX_SEKI or TAX_ALL."""
+        return _TAX_CODES[self.tax]
+
+    @property
+    def bonus_code(self) -> int:
+        """BONUS_NONE, BONUS_N_MINUS_1 or BONUS_N."""
+        return _BONUS_CODES[self.bonus]
 
 
 RULE_SETS: dict[str, RuleSet] = {

@@ -18,8 +18,9 @@ from pipeline.faults import move_name
 from pipeline.files import NotAFileError, require_file
 from pipeline.load import Dataset
 from pipeline.parse import Game, Rejected, parse_member
-from pipeline.position import Position, label_name, planes_at, position_at, single_game, turned
+from pipeline.position import Position, inputs_at, label_name, position_at, single_game, turned
 from pipeline.progress import Progress
+from pipeline.sheet import NumberedPlane, require_png, star_points, write_sheet
 from pipeline.streams import archive_kind
 from pipeline.symmetry import NAMES
 from pipeline.warm import warm_up
@@ -36,7 +37,7 @@ class RecordError(ValueError):
 def board_lines(position: Position) -> list[str]:
     """Draw a board: X Black, O White, the last move in brackets, k the ko point, + a star point."""
     rows, cols = position.stones.shape
-    stars = _stars(rows, cols)
+    stars = star_points(rows, cols)
     letters = "   " + "".join(f" {letter}" for letter in LETTERS[:cols])
     lines = [letters]
     for row in range(rows):
@@ -53,17 +54,6 @@ def board_lines(position: Position) -> list[str]:
     return [*lines, letters]
 
 
-def _stars(rows: int, cols: int) -> set[tuple[int, int]]:
-    """Return the star points of a square board with an odd side from 9 to 19."""
-    if rows != cols or rows < 9 or rows > 19 or rows % 2 == 0:
-        return set()
-    edge, middle = (3 if rows >= 13 else 2), rows // 2
-    lines = (edge, middle, rows - 1 - edge)
-    if rows >= 15:
-        return {(row, col) for row in lines for col in lines}
-    return {(row, col) for row in lines for col in lines if (row == middle) == (col == middle)}
-
-
 def plane_lines(plane: NDArray[np.uint8], rows: int, cols: int) -> list[str]:
     """Draw one plane of a frame: # set, . not set; what is off the board stays blank unless it is set."""
     text = []
@@ -74,13 +64,22 @@ def plane_lines(plane: NDArray[np.uint8], rows: int, cols: int) -> list[str]:
 
 
 def show_row(
-    dataset: Dataset, split: str, index: int, planes: Sequence[str], progress: Progress | None = None
+    dataset: Dataset,
+    split: str,
+    index: int,
+    planes: Sequence[str],
+    progress: Progress | None = None,
+    png: str | None = None,
 ) -> tuple[Facts, list[str]]:
     """Return a row of a data set as (facts, lines); ``progress`` is told of kernels to compile.
 
-    Raises IndexError, ConfigError for unknown planes, ShardError where the row and its game do not go together.
+    ``png``: a file for a picture of the position and the planes, all of them where none is named.
+    Raises IndexError, ConfigError for unknown planes, ShardError where the row and its game do not go together; for
+    ``png`` also what ``write_sheet`` raises.
     """
     numbers = [_plane_number(name, dataset.planes) for name in planes]
+    if png is not None:
+        require_png(png)
     row = dataset.row(split, index, dtype="uint8")
     table = gamefile.games_with(dataset, np.array([row["game"]], dtype=np.uint64))
     if table.num_rows != 1:
@@ -95,6 +94,7 @@ def show_row(
         label = label_name(int(row["move"]), rows, cols, dataset.frame)
     except ValueError as error:
         raise ShardError(f"row {index} of {split}: {error}") from None
+    named = dict(zip(dataset.scheme.globals, row["globals"].tolist(), strict=True)) if "globals" in row else {}
     numeric = ("value", "score", "komi", "weight")
     facts = {
         "split": split,
@@ -120,30 +120,45 @@ def show_row(
         f"game         {facts['game']}",
         f"key          {facts['key']}",
     ]
+    if png is not None:
+        chosen = [
+            (plane, dataset.planes[plane], row["planes"][plane]) for plane in numbers or range(len(row["planes"]))
+        ]
+        facts, text = _with_picture(facts, text, png, position, chosen, dataset.scheme.name, named)
+    facts, text = _with_globals(facts, text, named)
     drawn = {dataset.planes[number]: row["planes"][number] for number in numbers}
     return _with_planes(facts, text, drawn, rows, cols)
 
 
 def show_record(
-    path: str, number: int, ply: int | None, planes: Sequence[str], config: Config, progress: Progress | None = None
+    path: str,
+    number: int,
+    ply: int | None,
+    planes: Sequence[str],
+    config: Config,
+    progress: Progress | None = None,
+    png: str | None = None,
 ) -> tuple[Facts, list[str]]:
     """Return the position after ``ply`` moves (None: all) of game ``number`` (from 1) of a record file.
 
     Planes are those of ``config.encode.scheme``, on a frame of the board's size; ``progress`` is told of kernels to
-    compile. Raises ConfigError for what the file does not have, RecordError where it is no game or a move before the
-    position is illegal, OSError.
+    compile; ``png`` is as for ``show_row``. Raises ConfigError for what the file does not have, RecordError where it is
+    no game or a move before the position is illegal, OSError.
     """
     scheme, _ = check_config(config)
     numbers = [_plane_number(name, scheme.plane_names) for name in planes]
+    if png is not None:
+        require_png(png)
     record = _record(path, number, config)
     last = len(record.moves)
     ply = last if ply is None else ply
     if not 0 <= ply <= last:
         raise ConfigError(f"{path}: the game has {last} moves, so --ply is 0 to {last}, not {ply}")
-    warm_up(progress or Progress(quiet=True), scheme if planes else None)
+    warm_up(progress or Progress(quiet=True), scheme if planes or png else None)
     rows, cols = record.rows, record.cols
     setup = record.setup_plies, record.setup_points, record.setup_colours
-    game = single_game((rows, cols), (record.moves, record.colours), setup, record.rules)
+    played = record.moves, record.colours
+    game = single_game((rows, cols), played, setup, record.rules, record.komi, record.handicap)
     try:
         position = position_at(game, ply)
     except ValueError as error:
@@ -159,10 +174,18 @@ def show_record(
         f"rules        {record.rules}",
     ]
     drawn = {}
-    if numbers:
-        packed = planes_at(scheme, game, ply, position.to_play, (rows, cols))
+    if numbers or png:
+        try:
+            packed, values = inputs_at(scheme, game, ply, position.to_play, (rows, cols))
+        except ValueError as error:
+            raise RecordError(f"{path}: {error}") from None
+        named = dict(zip(scheme.global_names, values.tolist(), strict=True))
         dense = np.unpackbits(packed, axis=-1, count=rows * cols).reshape(-1, rows, cols)
+        if png is not None:
+            chosen = [(plane, scheme.plane_names[plane], dense[plane]) for plane in numbers or range(len(dense))]
+            facts, text = _with_picture(facts, text, png, position, chosen, scheme.name, named)
         drawn = {scheme.plane_names[number]: dense[number] for number in numbers}
+        facts, text = _with_globals(facts, text, named)
     return _with_planes(facts, text, drawn, rows, cols)
 
 
@@ -235,3 +258,30 @@ def _with_planes(
     for name, plane in drawn.items():
         text = [*text, "", f"plane {name}", *plane_lines(plane, rows, cols)]
     return facts | {"planes": {name: plane.tolist() for name, plane in drawn.items()}}, text
+
+
+def _with_globals(facts: Facts, text: list[str], named: dict[str, float]) -> tuple[Facts, list[str]]:
+    """Add the globals by name to what is shown, where there are any."""
+    if not named:
+        return facts, text
+    width = max(len(name) for name in named)
+    lines = [f"  {name:<{width}}  {value:g}" for name, value in named.items()]
+    return facts | {"globals": named}, [*text, "globals", *lines]
+
+
+def _with_picture(
+    facts: Facts,
+    text: list[str],
+    png: str,
+    position: Position,
+    planes: Sequence[NumberedPlane],
+    scheme: str,
+    named: dict[str, float],
+) -> tuple[Facts, list[str]]:
+    """Draw a picture and add its path to what is shown; ``named``: the globals by name.
+
+    Its caption is the first line of the text and what stands below the board and the line on its marks.
+    """
+    below = len(text) - text[::-1].index("") + 1
+    write_sheet(png, position, planes, [text[0], *text[below:], f"scheme       {scheme}"], named)
+    return facts | {"png": png}, [*text, f"picture      {printable(png)}"]

@@ -2,21 +2,21 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
 from pipeline import report
+from pipeline.compose import group_lines
 from pipeline.config import Config
-from pipeline.encode import SCHEMES, Scheme
 from pipeline.load import Dataset
 from pipeline.manifest import SPLITS, sum_faults
+from pipeline.planes.group import Plane
+from pipeline.schemes import SCHEMES, Scheme, scheme_options
 
 Facts = dict[str, Any]
-
-# Keys that are refused with a message in this version: nothing to put into a configuration.
-_NOT_YET = {"encode": {"options", "planes"}}
 
 
 def dataset_facts(dataset: Dataset) -> Facts:
@@ -94,50 +94,60 @@ def _changed(default: Facts, config: Facts, prefix: str) -> Iterator[tuple[str, 
 
 
 def scheme_facts(scheme: Scheme) -> Facts:
-    """Return a scheme and its planes as one JSON object."""
-    planes = [
-        {
-            "index": number,
-            "name": plane.name,
-            "meaning": plane.meaning,
-            "perspective": plane.perspective,
-            "source": plane.source,
-        }
-        for number, plane in enumerate(scheme.planes)
-    ]
+    """Return a scheme with its planes, globals and options as one JSON object."""
+
+    def listed(planes: tuple[Plane, ...]) -> list[Facts]:
+        return [{"index": number} | asdict(plane) for number, plane in enumerate(planes)]
+
     return {
         "name": scheme.name,
         "version": scheme.version,
         "summary": scheme.summary,
         "options": dict(scheme.options),
-        "planes": planes,
+        "choices": [asdict(option) for option in scheme_options(scheme.name)],
+        "planes": listed(scheme.planes),
+        "globals": listed(scheme.globals),
     }
 
 
 def scheme_lines(scheme: Scheme) -> list[str]:
-    """Return a scheme and its planes, a line each."""
-    width = max(len(name) for name in scheme.plane_names)
+    """Return a scheme with its planes, globals and options, a line each."""
+    width = max(len(name) for name in (*scheme.plane_names, *scheme.global_names))
     title = f"{scheme.name} version {scheme.version}: {scheme.summary}"
     sources = list(dict.fromkeys(plane.source for plane in scheme.planes))
+
+    def listed(planes: tuple[Plane, ...]) -> Iterator[str]:
+        for number, plane in enumerate(planes):
+            yield f"{number:>3}  {plane.name:<{width}}  {plane.perspective:<8}  {plane.meaning}"
+
     return [
         title,
-        *(
-            f"{number:>3}  {plane.name:<{width}}  {plane.perspective:<8}  {plane.meaning}"
-            for number, plane in enumerate(scheme.planes)
-        ),
+        *listed(scheme.planes),
+        *(["globals", *listed(scheme.globals)] if scheme.globals else []),
         "mover: seen from the side to move; absolute: the same whoever is to move",
         *(f"source: {source}" for source in sources),
+        *(
+            f"option: encode.options.{option.name} = {' | '.join(json.dumps(value) for value in option.values)}: "
+            f"{option.meaning}"
+            for option in scheme_options(scheme.name)
+        ),
     ]
 
 
 def all_scheme_lines() -> list[str]:
-    """Return the schemes, a line each."""
-    return [f"{name:<16}{len(scheme.planes):>3} planes  {scheme.summary}" for name, scheme in SCHEMES.items()]
+    """Return the schemes, and the groups that one can be composed of, a line each."""
+    groups = ["", "groups of planes, for encode.planes:", *group_lines()]
+    return [_scheme_line(scheme) for scheme in SCHEMES.values()] + groups
+
+
+def _scheme_line(scheme: Scheme) -> str:
+    numbers = f" and {len(scheme.globals)} globals" if scheme.globals else ""
+    return f"{scheme.name:<18}{len(scheme.planes):>3} planes{numbers}  {scheme.summary}"
 
 
 def template_facts() -> Facts:
     """Return the default configuration as one JSON object, as ``template`` has it."""
-    return Config().model_dump(mode="json", exclude=_NOT_YET)
+    return Config().model_dump(mode="json")
 
 
 def template() -> str:
@@ -149,8 +159,6 @@ def template() -> str:
             continue
         text += ["", f"# {(model.__doc__ or '').strip()}", f"[{table}]"]
         for key, inner in model.model_fields.items():
-            if key in _NOT_YET.get(table, ()):
-                continue
             choices = " | ".join(json.dumps(choice) for choice in _choices(inner.annotation))
             about = f"{inner.description}: {choices}" if choices else inner.description
             value = inner.get_default()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.board import BLACK, EMPTY, MAX_SIDE, WHITE
-from pipeline.games import OFF_BOARD, Games
+from pipeline.games import OFF_BOARD, Games, terms_of
 from pipeline.rules import rule_set
 
 SCHEMA = pa.schema(
@@ -117,6 +117,7 @@ def games_of(table: pa.Table) -> Games:
         setup_plies.astype(np.uint16),
         setup_points.astype(np.uint16),
         setup_colours.astype(np.int8),
+        terms_of(rules, table.column("komi").to_pylist(), table.column("handicap").to_pylist()),
     )
     _require_sound(games)
     return games

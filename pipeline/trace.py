@@ -10,6 +10,8 @@ from pipeline.games import Games
 from pipeline.jit import kernel
 from pipeline.replay import apply_setup
 
+SET_UP = 255  # in place of an age
+
 
 class Trace(NamedTuple):
     """Boards of consecutive positions of games of one size, for the plane kernels.
@@ -20,7 +22,7 @@ class Trace(NamedTuple):
     point, -1 none; ``to_play`` int8[T]; ``move`` int32[T]: frame index of the move made next, -1 for a
     pass; ``liberties`` uint8[T, frame area]: of the chain on each point, at most 255, 0 where empty;
     ``ages`` uint8[T, frame area]: turns since the stone on each point was played, passes counted, at
-    most 255, 255 for one that was set up or played before the last setup, 0 where empty (both have no
+    most 254, SET_UP for one that was set up or played before the last setup, 0 where empty (both have no
     rows where no plane asks for them); ``mask`` uint8[B]: the points of the board.
     """
 
@@ -64,28 +66,28 @@ def _trace_ages(board, frame_of, born, ply, ages):
     for spot in range(frame_of.shape[0]):
         colour = board.points[COLOUR + spot]
         if colour == 1 or colour == 2:
-            ages[frame_of[spot]] = min(ply - born[spot], 255)
+            ages[frame_of[spot]] = SET_UP if born[spot] < 0 else min(ply - born[spot], SET_UP - 1)
 
 
 @kernel
 def _trace_games(games, order, plies, board, frame_of, stones, born, trace):
     """Fill ``trace`` with all positions of the games in ``order``, one game after the other.
 
-    ``born`` int64[spots] is scratch: the ply at which the stone on each spot was played.
+    ``born`` int64[spots] is scratch: the ply at which the stone on each spot was played, -1 where it was set up.
     """
     rows, cols = np.int64(games.rows[order[0]]), np.int64(games.cols[order[0]])
     at = 0
     for game in order:
         clear(board, rows, cols)
         stones[:] = np.uint8(0)
-        born[:] = -255
+        born[:] = -1
         first, cursor, begin = games.move_start[game], games.setup_start[game], at
         for ply in range(plies[game]):
             cursor, changed, _sound = apply_setup(board, games, game, cursor, ply)
             if changed:
                 begin = at
                 _pack_stones(board, frame_of, stones)
-                born[:] = ply - 255
+                born[:] = -1
             move, colour = np.int64(games.moves[first + ply]), np.int64(games.colours[first + ply])
             ko = np.int64(board.points[KO])
             for byte in range(stones.shape[1]):

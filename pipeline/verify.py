@@ -14,18 +14,18 @@ import numpy as np
 
 from pipeline import shard
 from pipeline.augment import turn_planes
-from pipeline.blocks import reach_of
 from pipeline.columns import ShardError
+from pipeline.compose import configured_scheme, stored_scheme
 from pipeline.config import Config, ConfigError, make_config
-from pipeline.encode import encode, find_scheme
+from pipeline.encode import encode_whole
 from pipeline.files import sha256_of_file
 from pipeline.gamefile import games_with
 from pipeline.gametable import KeptGames, check_table
+from pipeline.keys import keyed
 from pipeline.load import Dataset, open_dataset
 from pipeline.manifest import GAMES, SPLITS, Manifest, ShardEntry, sum_faults
 from pipeline.progress import Progress
 from pipeline.recount import Recount
-from pipeline.replay import replay
 from pipeline.rowcheck import RowChecker
 from pipeline.table import games_of, row_fault
 from pipeline.warm import warm_up
@@ -93,7 +93,7 @@ def _config_of(manifest: Manifest) -> Config:
     """Return the stored configuration. Raises ConfigError where it is none, or not that of the rest of the manifest."""
     config = make_config(manifest.config, "dataset.json: config")
     try:
-        find_scheme(config.encode.scheme)
+        configured_scheme(config.encode)
     except ValueError as error:
         raise ConfigError(f"dataset.json: config: {error}") from None
     storage = manifest.storage
@@ -204,11 +204,11 @@ def _recode(dataset: Dataset, config: Config, chosen: _Sample) -> Iterator[str]:
     """Encode the sampled rows again from the game table and compare planes and keys bit for bit."""
     stored = dataset.scheme
     try:
-        scheme = find_scheme(stored.name)
+        scheme = stored_scheme(stored.name, stored.options)
     except ValueError as error:
         yield f"cannot encode again: {error}"
         return
-    if (scheme.version, scheme.plane_names) != (stored.version, stored.planes):
+    if (scheme.version, scheme.plane_names, scheme.global_names) != (stored.version, stored.planes, stored.globals):
         yield f"cannot encode again: made with version {stored.version} of {stored.name}, this is {scheme.version}"
         return
     if not chosen.rows:
@@ -218,7 +218,7 @@ def _recode(dataset: Dataset, config: Config, chosen: _Sample) -> Iterator[str]:
     yield from (f"game {game}: {fault}" for game, fault in unsound.items())
     table = table.filter(np.array([game not in unsound for game in table.column("game").to_pylist()], dtype=np.bool_))
     games = games_of(table)
-    replayed = replay(games, *reach_of(config, scheme))
+    replayed = keyed(games, scheme, config.dedup.reach == "scheme").replayed
     place = {game: number for number, game in enumerate(table.column("game").to_pylist())}
     rows = []
     for name, row in chosen.rows:
@@ -233,16 +233,19 @@ def _recode(dataset: Dataset, config: Config, chosen: _Sample) -> Iterator[str]:
         return
     rows.sort(key=lambda item: item[:2])
     at = np.array([item[:2] for item in rows], dtype=np.int64)
-    planes = encode(scheme, games, at[:, 0], at[:, 1], dataset.frame)
+    planes, numbers = encode_whole(scheme, games, at[:, 0], at[:, 1], dataset.frame)
     turns = np.array([row["symmetry"] for *_, row in rows], dtype=np.uint8)
     square = games.rows[at[:, 0]] == games.cols[at[:, 0]]
     turns[(turns >= 4) & ~square] = 0
     planes = turn_planes(planes, games.rows[at[:, 0]], games.cols[at[:, 0]], dataset.frame[1], turns)
-    for (number, ply, name, row), again in zip(rows, planes, strict=True):
-        differ = np.flatnonzero((again != row["planes"]).any(axis=1))
-        if len(differ):
-            names = ", ".join(stored.planes[plane] for plane in differ[:4])
-            yield f"{name}: {len(differ)} planes are not those of game {row['game']} ply {ply}: {names}"
+    for (number, ply, name, row), again, again_globals in zip(rows, planes, numbers, strict=True):
+        kinds = [("planes", stored.planes, (again != row["planes"]).any(axis=1))]
+        if stored.globals:
+            kinds.append(("globals", stored.globals, again_globals.view(np.uint32) != row["globals"].view(np.uint32)))
+        for kind, names, wrong in kinds:
+            if wrong.any():
+                first = ", ".join(names[place] for place in np.flatnonzero(wrong)[:4])
+                yield f"{name}: {wrong.sum()} {kind} are not those of game {row['game']} ply {ply}: {first}"
         if (key := replayed.keys[games.move_start[number] + ply]) != row["key"]:
             yield f"{name}: key {row['key']} should be {key}"
 

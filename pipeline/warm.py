@@ -10,13 +10,16 @@ import numpy as np
 from pipeline import symmetry
 from pipeline.augment import turn_planes
 from pipeline.board import BLACK, WHITE
-from pipeline.encode import Scheme, encode
+from pipeline.encode import encode
 from pipeline.games import Games
 from pipeline.jit import cache_folder, seal
+from pipeline.keys import keyed
 from pipeline.near import clusters, prefix_games
 from pipeline.position import single_game
 from pipeline.progress import Progress
 from pipeline.replay import game_keys, replay
+from pipeline.schemes import Scheme
+from pipeline.words import seed_word
 
 _FRAME = (2, 3)
 _LONG = 2.0  # seconds that are worth a word
@@ -37,7 +40,8 @@ def compile_replay() -> None:
 
 
 def compile_scheme(scheme: Scheme) -> None:
-    """Compile what encoding a scheme needs."""
+    """Compile what keys and planes of a scheme need."""
+    keyed(tiny_games(), scheme)
     encode(scheme, tiny_games(), np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64), _FRAME)
 
 
@@ -54,7 +58,8 @@ def warm_up(progress: Progress, scheme: Scheme | None = None, turns: bool = Fals
     """
     wanted: dict[str, Callable[[], None]] = {"replay": compile_replay}
     if scheme is not None:
-        wanted[f"scheme-{scheme.name}"] = partial(compile_scheme, scheme)
+        chosen = "-".join(f"{name}={value}" for name, value in scheme.options)
+        wanted[f"scheme-{scheme.name}-{seed_word(chosen):016x}"] = partial(compile_scheme, scheme)
     if turns:
         wanted["turns"] = compile_turns
     markers = [cache_folder() / f"compiled-{name}" for name in wanted]

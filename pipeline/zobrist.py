@@ -26,6 +26,7 @@ _SIZE = 3
 _KINDS = 4  # KO (in the place of EMPTY), BLACK, WHITE, and the size of the board
 _HISTORY_STEP = np.uint64(0xD6E8FEB86659FD93)  # any odd number: spreads the boards of a history
 _RECENT_STEP = np.uint64(0xA24BAED4963EE407)  # another, for the moves
+_POINT_STEP = np.uint64(0x9FB21C651E98DF25)  # a third, for marked points
 
 
 @cache
@@ -60,7 +61,7 @@ def toggle(keys, table, row):
 
 @kernel
 def stabiliser(keys, symmetries):
-    """Return which symmetries (bit s) leave the position as it is whose keys ``position_key`` left in ``keys``."""
+    """Return which symmetries (bit s) leave the position as it is whose finished key vector is ``keys``."""
     fixed = 1
     for turn in range(1, symmetries):
         if keys[turn] == keys[0]:
@@ -82,6 +83,13 @@ def add_recent(keys, played, now, recent, table):
 
 
 @kernel
+def add_point(keys, spot, table):
+    """Add a point that the position marks, e.g. as banned, to every lane of ``keys``."""
+    for lane in range(LANES):
+        keys[lane] += table[spot, lane] * _POINT_STEP
+
+
+@kernel
 def choose(keys, symmetries):
     """Return (symmetry, key) of a finished key vector: the smallest choosing key, and the stored key under it."""
     chosen, least = 0, keys[0]
@@ -92,12 +100,11 @@ def choose(keys, symmetries):
 
 
 @kernel
-def position_key(ring, now, history, to_play, ko, table, symmetries, keys):
-    """Return (symmetry, key) of the position whose stone keys are ``ring[now % HISTORY_RING]``.
+def add_boards(ring, now, history, to_play, ko, table, keys):
+    """Set ``keys`` uint64[LANES] to the boards of a position: its key under every symmetry, in both families.
 
-    ``ring`` uint64[HISTORY_RING, LANES]: the stones of positions ``now``, ``now - 1``, ...;
-    ``history``: how many earlier ones belong to the key; ``ko``: the ko point's spot or 0;
-    ``keys`` uint64[LANES] is left with the key under every symmetry, in both families, not yet mixed.
+    ``ring`` uint64[HISTORY_RING, LANES]: the stone keys of positions ``now``, ``now - 1``, ..., each at its number
+    modulo HISTORY_RING; ``history``: how many earlier ones belong to the key; ``ko``: the ko point's spot or 0.
     A history that is shorter and one that is preceded by empty boards are the same, as in the planes.
     """
     size_word = table.shape[0] - 2
@@ -115,4 +122,3 @@ def position_key(ring, now, history, to_play, ko, table, symmetries, keys):
         word ^= white * table[size_word + 1, lane]
         word ^= banned * table[ko, lane]
         keys[lane] += word
-    return choose(keys, symmetries)

@@ -22,8 +22,8 @@ from pathlib import Path
 from pipeline import files
 from pipeline.build import build
 from pipeline.config import Config
-from pipeline.encode import find_scheme
 from pipeline.progress import Progress
+from pipeline.schemes import find_scheme
 from pipeline.warm import warm_up
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from slow_board import Point, SlowBoard, Stones
 
 from pipeline import symmetry
-from pipeline.games import OFF_BOARD, Games
+from pipeline.games import OFF_BOARD, Games, Terms, terms_of
+from pipeline.rules import RULE_SETS, RuleSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,9 @@ class Line:
     setup: tuple[tuple[int, Point, int], ...] = ()
     ko_rule: int = 0
     suicide: bool = True
+    rules: RuleSet = RULE_SETS["chinese"]  # but for the two above
+    komi: float | None = None
+    handicap: int = 0
 
 
 def turned(line: Line, turn: int) -> Line:
@@ -61,7 +65,15 @@ def games_of(lines: Sequence[Line]) -> Games:
         setup_plies=np.array([ply for ply, _, _ in setup], dtype=np.uint16),
         setup_points=np.array([point for _, point, _ in setup], dtype=np.uint16),
         setup_colours=np.array([colour for _, _, colour in setup], dtype=np.int8),
+        terms=terms_of(
+            [line.rules for line in lines], [line.komi for line in lines], [line.handicap for line in lines]
+        ),
     )
+
+
+def plain_terms(count: int) -> Terms:
+    """Return Chinese rules and their komi for so many games."""
+    return terms_of([RULE_SETS["chinese"]] * count, [None] * count, [None] * count)
 
 
 def random_line(rng: Random, rows: int, cols: int, length: int, passes: float = 0.05, turns: bool = False) -> Line:

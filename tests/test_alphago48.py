@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from pipeline.board import BLACK, WHITE
 from pipeline.config import Input, Parse, Rules
-from pipeline.encode import SCHEMES, encode
+from pipeline.encode import encode
 from pipeline.games import Games
 from pipeline.parse import Game, parse_member
 from pipeline.position import single_game
+from pipeline.schemes import SCHEMES
 
 HERE = Path(__file__).parent
 VECTORS = HERE / "vectors"

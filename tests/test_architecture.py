@@ -18,11 +18,12 @@ _LIST = """
     streams tars zips archives sources mainline parse filters table stored read
     traces
     planes.group planes.stones planes.constants planes.liberties planes.ko planes.recent planes.moves planes.edges
-    planes.eyes planes.ladders encode augment position
+    planes.eyes planes.katago planes.ladders planes.areas planes.terms planes.legality
+    schemes compose encode keys augment position
     columns parquet_format shard_parquet shard_hdf5 shard manifest load
     dedup near blocks rows decide executors workfolder progress warm card publish stages rebuild build
-    report summary gamefile gametable rowcheck recount verify show explain plan stats statlines arguments exits cli
-    __main__
+    report summary gamefile gametable rowcheck recount verify sheet show explain plan stats statlines
+    arguments exits cli __main__
 """
 ORDER = _LIST.split()
 

@@ -13,17 +13,18 @@ import numpy as np
 import pytest
 import slow_areas
 from area_boards import drawn, fast_board, owners_of, points_of, random_board, spots_of
+from area_rows import solve_rows
 from numpy.typing import NDArray
 from random_games import Line, games_of, positions, random_line
 from slow_board import Point, SlowBoard, draw
 
 from pipeline import areas as fast
 from pipeline import symmetry
-from pipeline.areas import SCORING_AREA, SCORING_TERRITORY, TAX_ALL, TAX_NONE, TAX_SEKI, Areas, trace_areas
-from pipeline.board import WORDS, Board, clear, new_board, rebuild, set_colour, spot_at
-from pipeline.jit import kernel
+from pipeline.areas import Areas, trace_areas
+from pipeline.board import WORDS, Board
 from pipeline.passalive import find_pass_alive, new_benson
-from pipeline.spotset import flip_spot, has_spot, lowest_bit, read_stones
+from pipeline.rules import RULE_SETS, SCORING_AREA, SCORING_TERRITORY, TAX_ALL, TAX_NONE, TAX_SEKI
+from pipeline.spotset import lowest_bit, read_stones
 
 WITHOUT_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 VECTORS = Path(__file__).parents[2] / "shared" / "vectors" / "katago"
@@ -288,20 +289,20 @@ def test_trace_is_the_areas_of_each_position(size: tuple[int, int]) -> None:
     """Games with captures, passes, suicide and setup stones in mid-game; each under its own rules."""
     rng, frame = Random(f"area trace {size}"), (size[0] + 1, size[1] + 2)
     lines = []
+    rules = [("area", "none"), ("area", "all"), ("territory", "seki")]
     for number in range(3):
         line = random_line(rng, *size, 40 if number or WITHOUT_JIT else 150, passes=0.1, turns=True)
         moves = (*line.moves, (None, 1), (None, 2), (None, 1))
         last = positions(replace(line, moves=moves))[-1].boards[-1]
         # After a pass half of the stones are taken away, which is always legal.
         setup = tuple((len(moves) - 1, point, 0) for point, _ in sorted(last)[::2])
-        lines.append(Line(*size, moves, setup, suicide=number != 1))
+        scoring, tax = rules[number]
+        terms = replace(RULE_SETS["chinese"], scoring=scoring, tax=tax)
+        lines.append(Line(*size, moves, setup, suicide=number != 1, rules=terms))
     games = games_of(lines)
     plies = np.array([len(line.moves) for line in lines], dtype=np.int64)
     order = np.array([2, 0, 1], dtype=np.int64)
-    rules = [("area", "none"), ("area", "all"), ("territory", "seki")]
-    scoring = np.array([SCORINGS[scoring] for scoring, _ in rules], dtype=np.int8)
-    tax = np.array([TAXES[tax] for _, tax in rules], dtype=np.int8)
-    traced = trace_areas(games, order, plies, frame, scoring, tax, games.suicide)
+    traced = trace_areas(games, order, plies, frame)
     planes = np.unpackbits(traced.planes, axis=-1)[..., : frame[0] * frame[1]].reshape(-1, 2, *frame)
     at = 0
     for game in order:
@@ -339,46 +340,6 @@ VIEWS = {
     "ancterr": ("territory", "all", False),
     "terrnotax": ("territory", "none", False),
 }
-
-
-@kernel
-def _solve_rows(board, sizes, stones, second, in_second, scoring, tax, suicide, sets, areas, out):
-    """Solve many positions on a 19x19 frame: ``out`` uint8[N, 6, 361] gets what is owned, then what is
-    pass-alive without and with suicide, Black first. Rules are arrays with an entry a position."""
-    for i in range(stones.shape[0]):
-        rows, cols = sizes[i, 0], sizes[i, 1]
-        clear(board, rows, cols)
-        sets[:] = np.uint64(0)
-        for row in range(rows):
-            for col in range(cols):
-                for side in range(2):
-                    if stones[i, side, row * 19 + col]:
-                        set_colour(board, spot_at(board, row, col), side + 1)
-                    if second[i, side, row * 19 + col]:
-                        flip_spot(sets[side + 1], spot_at(board, row, col))
-        rebuild(board)
-        read_stones(board, areas.stones)
-        for layer in range(3):
-            if layer == 0:
-                fast.own_areas(board, scoring[i], tax[i], suicide[i], in_second[i], sets, areas)
-            for side in range(2):
-                found = areas.owned[side + 1]
-                if layer > 0:
-                    found = areas.pass_alive[side + 1]
-                    find_pass_alive(board, areas.stones, side + 1, layer == 2, areas.benson, found)
-                for row in range(rows):
-                    for col in range(cols):
-                        out[i, 2 * layer + side, row * 19 + col] = has_spot(found, spot_at(board, row, col))
-
-
-def solve_rows(
-    sizes: NDArray[Any], stones: NDArray[Any], second: NDArray[Any], in_second: NDArray[Any], *rules: NDArray[Any]
-) -> NDArray[np.uint8]:
-    """Return ``_solve_rows``' answer for int64[N, 2] sizes and unpacked stones."""
-    out = np.zeros((len(stones), 6, 361), dtype=np.uint8)
-    sets = np.zeros((3, WORDS), dtype=np.uint64)
-    _solve_rows(new_board(19, 19), sizes, stones, second, in_second, *rules, sets, fast.new_areas(), out)
-    return out
 
 
 def bits(array: NDArray[Any]) -> NDArray[np.uint8]:

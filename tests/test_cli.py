@@ -68,7 +68,7 @@ def test_help_and_version_load_no_compiler() -> None:
         program = (
             "import sys\nfrom pipeline.cli import cli\n"
             f"cli([{argument!r}], standalone_mode=False)\n"
-            "sys.exit(bool({'numba', 'numpy', 'pyarrow', 'pydantic', 'h5py'} & set(sys.modules)))"
+            "sys.exit(bool({'numba', 'numpy', 'pyarrow', 'pydantic', 'h5py', 'matplotlib'} & set(sys.modules)))"
         )
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, env=environment)
@@ -118,7 +118,7 @@ def test_the_json_of_a_build_is_all_there_is_on_standard_output(tmp_path: Path) 
         (["build", "no.zip"], "no such input: no.zip"),
         (["build", ADA, "--scheme", "agz71"], "did you mean 'agz17'"),
         (["build", ADA, "--set", "split.vall=0.1"], "did you mean 'split.val'"),
-        (["build", ADA, "--set", "encode.planes=['own_0']"], "do not exist yet"),
+        (["build", ADA, "--set", "encode.planes=['own_0']"], "no group of planes is named 'own_0'"),
         (["build", ADA, "--executor", "dask"], "'local'"),
         (["build", ADA, "--workers", "-1"], "-1"),
         (["schemes", "sevenplane"], "did you mean 'seven_plane'"),
@@ -132,6 +132,7 @@ def test_the_json_of_a_build_is_all_there_is_on_standard_output(tmp_path: Path) 
         (["show", ADA, "3"], "--ply 3"),
         (["show", ADA, "--split", "val"], "--split is for data sets"),
         (["show", ADA, "--planes", "nix"], "no plane 'nix': the planes are own_0"),
+        (["show", ADA, "--png", "a.jpg"], "a.jpg: the name of a picture ends in .png"),
         (["explain", "no.sgf"], "no such file"),
         (["explain", ADA, "--game", "7"], "no record '7'"),
         (["explain", ADA, "--config", "nix"], "no preset"),
@@ -386,7 +387,36 @@ def test_init_prints_the_default_configuration() -> None:
     told = json.loads(run("init", "--json").stdout)
     assert told == tomllib.loads(run("init").stdout) | told
     assert make_config(told, "init") == Config()
-    assert "planes" not in told["encode"]  # not in this version
+
+
+def test_show_draws_a_picture(dataset: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "a.png"
+    for arguments in ([dataset, "0"], [ADA, "--ply", "9", "--scheme", "seven_plane", "--planes", "ko"]):
+        picture.write_bytes(b"old")
+        text, facts = run("show", *arguments, "--png", picture), run("show", *arguments, "--png", picture, "--json")
+        assert (text.exit_code, facts.exit_code) == (0, 0), text.output
+        assert f"picture      {picture}" in text.stdout
+        assert json.loads(facts.stdout)["png"] == str(picture)
+        assert picture.read_bytes().startswith(b"\x89PNG\r\n")
+        assert list(tmp_path.iterdir()) == [picture]
+    nowhere = run("show", dataset, "0", "--png", tmp_path / "no" / "a.png")
+    assert nowhere.exit_code == 4
+    assert "No such file or directory" in nowhere.stderr
+
+
+def test_a_picture_without_matplotlib_is_2_and_says_what_to_install(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for arguments in ([dataset, "0"], [ADA]):
+        result = run("show", *arguments, "--png", tmp_path / "a.png")
+        assert result.exit_code == 2
+        assert 'pip install "goplanes[pictures]"' in result.stderr
+        assert result.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+    assert run("show", dataset, "0").exit_code == 0
 
 
 def test_a_row_that_is_not_there_is_2(dataset: Path) -> None:

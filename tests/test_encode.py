@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from random_games import Line, Seen, games_of, positions, random_line, turned
+from random_games import Line, Seen, games_of, plain_terms, positions, random_line, turned
 from slow_board import Point, SlowBoard, draw
 from slow_ladders import TooDeepError
 from slow_planes import SLOW_SCHEMES, TURNS, canonical_code, dense, pattern_ranks
 
 from pipeline import symmetry
 from pipeline.augment import turn_planes
-from pipeline.encode import SCHEMES, Scheme, encode, find_scheme, plane_bytes
+from pipeline.encode import encode, plane_bytes
 from pipeline.games import Games
 from pipeline.planes.edges import pattern_numbers
 from pipeline.replay import replay
+from pipeline.schemes import SCHEMES, Scheme, find_scheme
 
 WITHOUT_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 VECTORS = Path(__file__).parents[2] / "shared" / "vectors"
@@ -347,6 +348,7 @@ def stored_games(name: str) -> tuple[Any, dict[str, Games]]:
             np.zeros(len(stones), dtype=np.uint16),
             stones,
             data["setup_color"][setup].astype(np.int8),
+            plain_terms(1),
         )
     return data, games
 
@@ -473,9 +475,9 @@ def test_the_table_of_schemes() -> None:
 
 def test_unknown_schemes() -> None:
     assert find_scheme("agz17") is SCHEMES["agz17"]
-    with pytest.raises(ValueError, match="unknown scheme 'leela_zero': did you mean 'leela_zero18'"):
+    with pytest.raises(ValueError, match=r"'leela_zero' \(did you mean 'leela_zero18'\?\); known are board, "):
         find_scheme("leela_zero")
-    with pytest.raises(ValueError, match="unknown scheme 'xyz': known are board, "):
+    with pytest.raises(ValueError, match="unknown scheme 'xyz'; known are board, "):
         find_scheme("xyz")
 
 

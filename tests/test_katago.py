@@ -1,97 +1,37 @@
 """The history of KataGo's inputs, against KataGo's own rows and against the slow history."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from katago_views import (
+    FILES,
+    KO_CODES,
+    VIEWS,
+    Arrays,
+    kata_options,
+    needs_vectors,
+    rules_of,
+    stored_game,
+    vectors,
+)
 from numpy.typing import NDArray
 from random_games import Line, games_of, turned
 from slow_board import BLACK, WHITE, Point, SlowBoard, draw
 from slow_katago import SlowHistory, SlowOptions, SlowRules
 
 from pipeline import symmetry
-from pipeline.games import Games
 from pipeline.katago import (
     COUNT_SETUP,
     KATAGO_ROWS,
-    KataOptions,
-    KataRules,
     KataTrace,
-    kata_rules,
     trace_katago,
 )
 from pipeline.katago_history import BUTTON_LEFT, FINISHED, NO_RESULT, PAST_END, SCORED
-from pipeline.rules import KO_POSITIONAL, KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT, RuleSet, rule_set
-
-VECTORS = Path(__file__).parents[2] / "shared" / "vectors" / "katago"
-needs_vectors = pytest.mark.skipif(not VECTORS.exists(), reason="the stored answers are not there")
-
-KO_CODES = {"simple": KO_SIMPLE, "positional": KO_POSITIONAL, "situational": KO_SITUATIONAL, "spight": KO_SPIGHT}
-
-# The views of the vectors' README: their rules and parameters.
-TT = SlowRules("positional", suicide=True)
-CN = SlowRules(bonus="N", friendly=True)
-JP = SlowRules(territory=True, tax="seki")
-AGA = SlowRules("situational", bonus="N-1", friendly=True)
-VIEWS: dict[str, tuple[SlowRules, SlowOptions]] = {
-    "tt": (TT, SlowOptions()),
-    "jp": (JP, SlowOptions()),
-    "cn": (CN, SlowOptions()),
-    "cn_nofp": (SlowRules(bonus="N"), SlowOptions()),
-    "jp_pe": (JP, SlowOptions(prevent_encore=True)),
-    "aga": (AGA, SlowOptions()),
-    "agabutton": (SlowRules("situational", bonus="N-1", friendly=True, button=True), SlowOptions()),
-    "nz": (SlowRules("situational", suicide=True, friendly=True), SlowOptions()),
-    "cnkgs": (SlowRules("positional", bonus="N", friendly=True), SlowOptions()),
-    "stone": (SlowRules(tax="all", friendly=True), SlowOptions()),
-    "ancterr": (SlowRules(territory=True, tax="all"), SlowOptions()),
-    "terrnotax": (SlowRules(territory=True), SlowOptions()),
-    "spight": (SlowRules("spight", suicide=True), SlowOptions()),
-    "areaseki": (SlowRules("situational", tax="seki"), SlowOptions()),
-    "tt_draw02": (TT, SlowOptions(draw_for_white=0.2)),
-    "tt_pda": (TT, SlowOptions(advantage=-1.25)),
-    "tt_conserv": (TT, SlowOptions(conservative=True)),
-    "tt_hacks": (TT, SlowOptions(hacks=True)),
-    "tt_hist0": (TT, SlowOptions(max_history=0)),
-    "tt_hist1": (TT, SlowOptions(max_history=1)),
-    "tt_hist3": (TT, SlowOptions(max_history=3)),
-    "cn_pasui": (CN, SlowOptions()),
-    "cn_assumeh": (CN, SlowOptions(early_black=True)),
-}
-FILES = {
-    "gnugo": "tt jp cn cn_nofp",
-    "random": "tt jp cn cn_nofp",
-    "hard": "tt jp cn cn_nofp",
-    "superko": "tt jp cn cn_nofp nz aga spight",
-    "encore": "jp jp_pe ancterr terrnotax",
-    "variants": "aga agabutton ancterr areaseki cn_assumeh cn_pasui cnkgs jp_pe nz spight stone terrnotax "
-    "tt_conserv tt_draw02 tt_hacks tt_hist0 tt_hist1 tt_hist3 tt_pda",
-}
-
-Arrays = dict[str, NDArray[Any]]
-
-
-def arrays_of(rules: list[SlowRules]) -> KataRules:
-    """Return the rules of each game as arrays."""
-    made: list[RuleSet] = []
-    for rule in rules:
-        name = f"ko={rule.ko},scoring={'territory' if rule.territory else 'area'},tax={rule.tax},"
-        name += f"suicide={rule.suicide},button={rule.button},bonus={rule.bonus},komi=0.5"
-        made.append(rule_set(name.replace("True", "true").replace("False", "false")))
-    return kata_rules(made)._replace(friendly_pass=np.array([rule.friendly for rule in rules]))
-
-
-def kata_options(options: SlowOptions) -> KataOptions:
-    """Return the same parameters as the kernel takes them."""
-    return KataOptions(
-        options.draw_for_white, options.conservative, options.hacks, options.advantage,
-        options.max_history, options.prevent_encore, options.early_black,
-    )  # fmt: skip
 
 
 def bits(packed: NDArray[np.uint8], count: int) -> NDArray[np.uint8]:
@@ -113,43 +53,6 @@ def recent_planes(trace: KataTrace, area: int) -> NDArray[np.uint8]:
 
 
 # ---- KataGo's own rows
-
-
-@cache
-def vectors(name: str) -> Arrays:
-    """Return one file of the vectors."""
-    with np.load(VECTORS / f"{name}.npz") as arrays:
-        return {key: arrays[key] for key in arrays.files}
-
-
-def stored_game(data: Arrays, view: str, game: int, rules: SlowRules) -> Games:
-    """Return one game, with a pass by the presumed player at its end: a position is the one before a move."""
-    rows, cols = int(data["board_ysize"][game]), int(data["board_xsize"][game])
-
-    def points(name: str) -> NDArray[np.int64]:
-        start, stop = data[f"{name}_offsets"][game : game + 2]
-        pos = data[f"{name}_pos"][start:stop].astype(np.int64)
-        return np.where(pos == 361, rows * cols, pos // 19 * cols + pos % 19)
-
-    def colours(name: str) -> NDArray[np.uint8]:
-        start, stop = data[f"{name}_offsets"][game : game + 2]
-        return data[f"{name}_color"][start:stop]
-
-    last = data[f"{view}_pos_offsets"][game + 1] - 1
-    moves, setup = points("move"), points("setup")
-    return Games(
-        np.array([rows], dtype=np.uint8),
-        np.array([cols], dtype=np.uint8),
-        np.array([KO_CODES[rules.ko]], dtype=np.int8),
-        np.array([rules.suicide]),
-        np.array([0, len(moves) + 1], dtype=np.int64),
-        np.append(moves, rows * cols).astype(np.uint16),
-        np.append(colours("move"), data[f"{view}_presumed_player"][last]).astype(np.int8),
-        np.array([0, len(setup)], dtype=np.int64),
-        np.zeros(len(setup), dtype=np.uint16),
-        setup.astype(np.uint16),
-        colours("setup").astype(np.int8),
-    )
 
 
 def stored_leads(expected: Arrays, plies: int) -> NDArray[np.int16]:
@@ -217,11 +120,8 @@ def test_katago_rows(name: str, view: str) -> None:
             np.zeros(1, dtype=np.int64),
             plies,
             (19, 19),
-            arrays_of([rules]),
-            data["komi"][game : game + 1],
-            np.array([COUNT_SETUP], dtype=np.int16),
-            kata_options(options),
-            stored_leads(expected, int(plies[0])) if options.hacks else None,
+            kata_options(rules, options),
+            leads=stored_leads(expected, int(plies[0])) if options.hacks else None,
             legal=True,
         )
         assert trace.accepted[0] == stop - start, f"game {game}"
@@ -246,11 +146,22 @@ class Made:
     leads: tuple[int, ...]
 
 
-def random_rules(rng: Random) -> SlowRules:
+def random_rules(rng: Random, friendly: bool) -> SlowRules:
     return SlowRules(
         rng.choice(list(KO_CODES)), rng.random() < 0.5, rng.choice(["none", "seki", "all"]), rng.random() < 0.5,
-        rng.random() < 0.25, rng.choice(["0", "N-1", "N"]), rng.random() < 0.5,
+        rng.random() < 0.25, rng.choice(["0", "N-1", "N"]), friendly,
     )  # fmt: skip
+
+
+def line_of(
+    size: tuple[int, int],
+    moves: Sequence[tuple[Point | None, int]],
+    setup: Sequence[tuple[int, Point, int]],
+    rules: SlowRules,
+    komi: float,
+) -> Line:
+    """Return a game under such rules."""
+    return Line(*size, tuple(moves), tuple(setup), KO_CODES[rules.ko], rules.suicide, rules_of(rules), komi)
 
 
 def new_slow(made: Made, options: SlowOptions) -> SlowHistory:
@@ -269,9 +180,9 @@ def random_setup(rng: Random, board: SlowBoard) -> list[tuple[Point, int]]:
             return changes
 
 
-def random_made(rng: Random, size: tuple[int, int], length: int, options: SlowOptions) -> Made:
+def random_made(rng: Random, size: tuple[int, int], length: int, options: SlowOptions, friendly: bool = False) -> Made:
     """Return a random game: takes kos, passes in runs, plays out of turn, sets up stones."""
-    rules = random_rules(rng)
+    rules = random_rules(rng, friendly)
     komi = rng.choice((-3.5, 0.0, 0.5, 3.75, 6.0, 7.5, 60.0))
     handicap = rng.choice((None, None, 0, 1, 3))
     slow = SlowHistory(*size, rules, komi, handicap, options)
@@ -299,9 +210,7 @@ def random_made(rng: Random, size: tuple[int, int], length: int, options: SlowOp
         colour = 3 - colour if rng.random() < 0.97 else colour
     moves.append((None, slow.presumed))
     leads = tuple(rng.randint(-4, 4) for _ in moves)
-    return Made(
-        Line(*size, tuple(moves), tuple(setup), KO_CODES[rules.ko], rules.suicide), rules, komi, handicap, leads
-    )
+    return Made(line_of(size, moves, setup, rules, komi), rules, komi, handicap, leads)
 
 
 def trace_made(games: list[Made], frame: tuple[int, int], options: SlowOptions) -> KataTrace:
@@ -312,10 +221,8 @@ def trace_made(games: list[Made], frame: tuple[int, int], options: SlowOptions) 
         np.arange(len(games), dtype=np.int64),
         np.diff(batch.move_start),
         frame,
-        arrays_of([made.rules for made in games]),
-        np.array([made.komi for made in games], dtype=np.float32),
+        kata_options(games[0].rules, options),
         np.array([COUNT_SETUP if made.handicap is None else made.handicap for made in games], dtype=np.int16),
-        kata_options(options),
         np.array([lead for made in games for lead in made.leads], dtype=np.int16) if options.hacks else None,
         legal=True,
     )
@@ -403,7 +310,7 @@ OPTIONS = (
 
 
 def test_random_games_equal_the_slow_history() -> None:
-    rng = Random(4)
+    rng = Random(8)
     seen: Counter[str] = Counter()
     for size, count, length in (
         ((1, 1), 2, 8),
@@ -414,7 +321,8 @@ def test_random_games_equal_the_slow_history() -> None:
         ((3, 4), 3, 60),
     ):
         for number, options in enumerate(OPTIONS):
-            games = [random_made(rng, size, length, options) for _ in range(count)]
+            friendly = rng.random() < 0.5  # one parameter for the whole batch
+            games = [random_made(rng, size, length, options, friendly) for _ in range(count)]
             compare(games, size if number % 2 else (4, 5), options, seen)
     for flags in (FINISHED | NO_RESULT, FINISHED | SCORED, PAST_END, BUTTON_LEFT, BUTTON_LEFT | FINISHED | NO_RESULT):
         assert seen[f"flags {flags}"], flags
@@ -451,7 +359,7 @@ def play_out(text: str, moves: list[tuple[Point | None, int]], rules: SlowRules,
     rows, cols = len(lines), len(lines[0].split())
     setup = tuple((0, point, colour) for point, colour in draw(text).items())
     last = (None, 3 - moves[-1][1])
-    line = Line(rows, cols, (*moves, last), setup, KO_CODES[rules.ko], rules.suicide)
+    line = line_of((rows, cols), (*moves, last), setup, rules, 7.5)
     return trace_made([Made(line, rules, 7.5, None, ())], (rows, cols), SlowOptions(**options))
 
 
@@ -526,20 +434,16 @@ def test_komi_under_territory_scoring_moves_with_every_stone() -> None:
 
 
 def test_the_parity_wave_of_the_text() -> None:
-    line = Line(19, 19, ((None, BLACK), (None, WHITE)))
+    line = line_of((19, 19), ((None, BLACK), (None, WHITE)), (), SlowRules(), 7.5)
     trace = trace_made([Made(line, SlowRules(), 7.5, None, ())], (19, 19), SlowOptions())
     assert trace.globals[:, 18].tolist() == [-0.5, 0.5]
 
 
 def test_passing_hacks_need_leads() -> None:
-    made = Made(Line(2, 2, ((None, BLACK),)), SlowRules(), 0.5, None, ())
-    batch = games_of([made.line])
-    komi, handicap = np.zeros(1, dtype=np.float32), np.zeros(1, dtype=np.int16)
+    batch = games_of([Line(2, 2, ((None, BLACK),))])
+    hacks = KATAGO_ROWS._replace(passing_hacks=True)
     with pytest.raises(ValueError, match="lead on the board in 1 positions, not in 0"):
-        trace_katago(
-            batch, np.zeros(1, dtype=np.int64), np.diff(batch.move_start), (2, 2), arrays_of([made.rules]),
-            komi, handicap, KATAGO_ROWS._replace(passing_hacks=True),
-        )  # fmt: skip
+        trace_katago(batch, np.zeros(1, dtype=np.int64), np.diff(batch.move_start), (2, 2), hacks)
 
 
 def test_a_ko_taken_again_and_again_is_remembered_once() -> None:

@@ -13,8 +13,8 @@ from example_builds import EXAMPLES
 from pipeline.build import build
 from pipeline.columns import Layout
 from pipeline.config import make_config, preset_names
-from pipeline.encode import SCHEMES
 from pipeline.reasons import Flag, Reason
+from pipeline.schemes import SCHEMES
 from pipeline.table import SCHEMA
 
 ROOT = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import slow_board
 from numpy.typing import NDArray
-from random_games import Line, games_of, positions, random_line, turned
+from random_games import Line, games_of, plain_terms, positions, random_line, turned
 from slow_board import Point, SlowBoard, SlowGame
 
 from pipeline import board as fast
@@ -197,6 +197,7 @@ def variants(
         setup_plies=np.zeros(0, dtype=np.uint16),
         setup_points=np.zeros(0, dtype=np.uint16),
         setup_colours=np.zeros(0, dtype=np.int8),
+        terms=plain_terms(count),
     )
 
 

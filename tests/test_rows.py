@@ -35,10 +35,11 @@ from pipeline.augment import turn_planes
 from pipeline.build import build
 from pipeline.columns import Columns
 from pipeline.config import make_config
-from pipeline.encode import SCHEMES, encode
+from pipeline.encode import encode
 from pipeline.load import Dataset, open_dataset
 from pipeline.replay import replay
 from pipeline.rows import decide_positions
+from pipeline.schemes import SCHEMES
 from pipeline.verify import verify
 
 # Earlier boards that the schemes show: of these schemes they and the ko are all that a key has to cover.

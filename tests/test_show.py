@@ -1,7 +1,9 @@
 """Boards in text, rows of data sets, games at a ply."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -11,12 +13,15 @@ from example_builds import build_examples
 from pipeline.board import BLACK, WHITE
 from pipeline.columns import ShardError
 from pipeline.config import Config, ConfigError, make_config
+from pipeline.encode import SCHEMES
 from pipeline.load import open_dataset
-from pipeline.position import position_at, single_game
+from pipeline.position import Position, encode_position, position_at, single_game
+from pipeline.sheet import NumberedPlane
 from pipeline.show import RecordError, board_lines, plane_lines, show_record, show_row
 
 # White has just taken the ko at C3: C3 is empty, and Black may not play there at once.
 KO = "(;GM[1]SZ[5]KM[6.5]PB[Ann]PW[Ben];B[bd];W[cd];B[ac];W[dc];B[bb];W[cb];B[cc];W[bc])"
+PLAYED = ("B2", "C2", "A3", "D3", "B4", "C4", "C3", "B3")
 
 
 @pytest.fixture
@@ -134,6 +139,84 @@ def test_a_row_without_its_game_is_told(tmp_path: Path) -> None:
     (folder / "games.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(ShardError, match="cannot be read"):
         show_row(open_dataset(folder), "train", 0, [])
+
+
+@pytest.fixture
+def sheets(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Position, Sequence[NumberedPlane], Sequence[str]]]:
+    """What was drawn into pictures, instead of the pictures."""
+    drawn: list[Any] = []
+    monkeypatch.setattr("pipeline.show.write_sheet", lambda *arguments: drawn.append(arguments))
+    return drawn
+
+
+def test_a_picture_of_a_record_has_all_planes_or_those_chosen(record: str, sheets: list[Any]) -> None:
+    config = make_config({"encode": {"scheme": "seven_plane"}}, "test")
+    for names, numbers in (([], range(7)), (["ko", "0"], [6, 0])):
+        facts, lines = show_record(record, 1, None, names, config, png="a.png")
+        path, position, planes, caption = sheets.pop()
+        assert path == facts.pop("png") == "a.png"
+        assert [number for number, _, _ in planes] == list(numbers)
+        points = [("black" if number % 2 == 0 else "white", move) for number, move in enumerate(PLAYED)]
+        right = np.unpackbits(encode_position(None, points, scheme="seven_plane", rows=5), axis=-1, count=25)
+        for number, name, bits in planes:
+            assert name == SCHEMES["seven_plane"].plane_names[number]
+            assert np.array_equal(bits, right[number].reshape(5, 5))
+        assert (position.ko, position.last) == ((2, 2), (2, 1))
+        assert caption[0] == lines[0]
+        assert caption[1:] == [
+            "to play      Black",
+            "next move    none: the record ends here",
+            "komi         6.5",
+            "rules        chinese",
+            "scheme       seven_plane",
+        ]
+        assert "picture      a.png" in lines
+        plain_facts, plain_lines = show_record(record, 1, None, names, config)
+        assert facts == plain_facts
+        assert [line for line in lines if line != "picture      a.png"] == plain_lines
+
+
+def test_a_picture_of_a_row_has_its_board_and_its_stored_planes(turned_set: Path, sheets: list[Any]) -> None:
+    dataset = open_dataset(turned_set)
+    sizes = set()
+    for index in range(0, dataset.rows("train"), dataset.rows("train") // 20):
+        facts, lines = show_row(dataset, "train", index, [], png="a.png")
+        _, position, planes, caption = sheets.pop()
+        stored = dataset.row("train", index, dtype="uint8")["planes"]
+        assert [(number, name) for number, name, _ in planes] == [(0, "black_0"), (1, "white_0"), (2, "empty")]
+        for number, _, bits in planes:
+            assert np.array_equal(bits, stored[number])
+        rows, cols = position.stones.shape
+        for stone, plane in ((BLACK, stored[0]), (WHITE, stored[1])):
+            assert np.array_equal(position.stones == stone, plane[:rows, :cols])
+        assert caption[0] == lines[0]
+        assert [f"next move    {facts['label']}", "scheme       board"] == [caption[2], caption[-1]]
+        assert facts["png"] == "a.png"
+        assert "planes" not in facts
+        sizes.add((rows, cols))
+    assert len(sizes) > 1
+    show_row(dataset, "train", 0, ["empty"], png="a.png")
+    assert [number for number, _, _ in sheets.pop()[2]] == [2]
+
+
+def test_a_picture_of_a_record_compiles_the_planes_too(
+    record: str, sheets: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warmed: list[Any] = []
+    monkeypatch.setattr("pipeline.show.warm_up", lambda progress, scheme: warmed.append(scheme))
+    for png in (None, "a.png"):
+        show_record(record, 1, None, [], Config(), png=png)
+    assert warmed == [None, SCHEMES["agz17"]]
+
+
+def test_a_picture_that_cannot_be_drawn_is_told_before_the_work(
+    record: str, turned_set: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.show.warm_up", None)
+    with pytest.raises(ConfigError, match=r"a\.gif: the name of a picture ends in \.png"):
+        show_record(record, 1, None, [], Config(), png="a.gif")
+    with pytest.raises(ConfigError, match=r"ends in \.png"):
+        show_row(open_dataset(turned_set), "train", 0, [], png="")
 
 
 def test_a_pipe_is_no_record(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.encode import SCHEMES
 from pipeline.progress import Progress
+from pipeline.schemes import SCHEMES
 from pipeline.warm import warm_up
 
 

@@ -8,8 +8,8 @@ import pytest
 from slow_board import draw
 
 from pipeline.coordinates import point_name
-from pipeline.encode import SCHEMES
 from pipeline.position import encode_position
+from pipeline.schemes import SCHEMES
 
 PAGE = (Path(__file__).parents[1] / "docs" / "schemes.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))

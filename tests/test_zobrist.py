@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from random_games import Line, Seen, games_of, positions, random_line, turned
+from random_games import Line, Seen, games_of, plain_terms, positions, random_line, turned
 from slow_board import Point, Stones
 
 from pipeline import board as fast
@@ -271,6 +271,7 @@ def games_of_boards(boards: NDArray[np.int8], to_play: NDArray[np.int8]) -> Game
         setup_plies=np.zeros(len(game), dtype=np.uint16),
         setup_points=point.astype(np.uint16),
         setup_colours=boards[game, point],
+        terms=plain_terms(count),
     )
 
 

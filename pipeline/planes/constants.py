@@ -2,7 +2,7 @@
 
 from pipeline.board import BLACK, WHITE
 from pipeline.jit import kernel
-from pipeline.planes.group import Group, Plane, on_boards
+from pipeline.planes.group import Group, Plane, draw_nothing, on_boards
 
 
 @kernel
@@ -27,11 +27,7 @@ def ones(source: str) -> Group:
 
 def zeros(source: str) -> Group:
     """All 0."""
-
-    def draw(*_: object) -> None:
-        """Nothing: planes are zero on entry."""
-
-    return Group((Plane("zeros", "0 everywhere", "absolute", source),), draw)
+    return Group((Plane("zeros", "0 everywhere", "absolute", source),), draw_nothing)
 
 
 def black_to_move(source: str) -> Group:

@@ -2,16 +2,31 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.traces import Traces
+from pipeline.traces import Traces, Want
+from pipeline.words import Words
 
 # draw(traces, positions, out, first): for each i, draw the planes of traced position ``positions[i]``
 # (int64[N]) into ``out[i, first : first + P]`` (uint8[N, all planes, B], packed, zero on entry).
 Draw = Callable[[Traces, NDArray[np.int64], NDArray[np.uint8], int], Any]
+# fill(traces, positions): the globals of the positions, float32[N, G].
+Fill = Callable[[Traces, NDArray[np.int64]], NDArray[np.float32]]
+
+
+class Facts(NamedTuple):
+    """What planes and globals show of T traced positions beside boards and moves, for position keys.
+
+    ``words`` uint64[T]: what is the same in every orientation; ``points`` uint8[T, B]: packed frame points
+    that turn with the board; ``shown`` bool[T]: whether the position can be shown at all. None: nothing, all.
+    """
+
+    words: Words | None = None
+    points: NDArray[np.uint8] | None = None
+    shown: NDArray[np.bool_] | None = None
 
 
 def on_boards(kernel: Callable[..., Any], *parameters: Any) -> Draw:
@@ -23,9 +38,13 @@ def on_boards(kernel: Callable[..., Any], *parameters: Any) -> Draw:
     return draw
 
 
+def draw_nothing(*_: object) -> None:
+    """Leave planes at zero, which they are on entry."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """One plane: a name to ask for, its meaning, whose view it shows, and where its rule is written."""
+    """One plane or global: a name to ask for, its meaning, whose view it shows, and where its rule is written."""
 
     name: str
     meaning: str
@@ -35,15 +54,18 @@ class Plane:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Planes drawn together.
+    """Planes drawn together, and globals filled together.
 
-    ``history``: earlier boards that the planes show; ``recent``: last moves that they show, passes counted;
-    ``liberties``, ``ages``: whether these fields of ``Trace`` are needed.
+    ``history``: earlier boards that they show; ``recent``: last moves that they show, passes counted; ``facts``:
+    what else they show; ``wants``: what has to be traced for them; ``komi``: whether they need one.
     """
 
     planes: tuple[Plane, ...]
     draw: Draw
     history: int = 0
     recent: int = 0
-    liberties: bool = False
-    ages: bool = False
+    wants: frozenset[Want] = frozenset()
+    globals: tuple[Plane, ...] = ()
+    fill: Fill | None = None
+    facts: Callable[[Traces], Facts] | None = None
+    komi: bool = False

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pipeline.board import WHITE
 from pipeline.jit import kernel
 from pipeline.planes.group import Group, Plane
+from pipeline.planes.katago import turn_facts
 from pipeline.traces import Traces
 
 _KINDS = (
@@ -49,7 +50,37 @@ def article_ladders(source: str) -> Group:
         for name, meaning in _KINDS
     )
     # The ko point of the board one turn ago follows from the board before that.
-    return Group(planes, draw, history=2, recent=1)
+    return Group(planes, draw, history=2, recent=1, wants=frozenset({"escapes"}))
+
+
+@kernel
+def _draw_katago_ladders(ladders, katago, positions, out, first):
+    for i in range(positions.shape[0]):
+        now = positions[i]
+        opp = 0 if katago.to_play[now] == WHITE else 1
+        turns = np.int64(katago.turns[now])
+        for byte in range(out.shape[2]):
+            for back in range(3):
+                then = now - min(back, turns)
+                out[i, first + back, byte] = ladders.laddered[then, 0, byte] | ladders.laddered[then, 1, byte]
+            out[i, first + 3, byte] = ladders.working[now, opp, byte]
+
+
+def katago_ladders(source: str) -> Group:
+    """Stones laddered now, 1 and 2 turns ago (where they stood then), and moves that catch opp chains of two
+    liberties. A turn that KataGo's history does not show repeats the board before."""
+
+    def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
+        _draw_katago_ladders(traces.ladders, traces.katago, positions, out, first)
+
+    planes = (
+        Plane("laddered", "stones caught in a ladder", "absolute", source),
+        Plane("laddered_1", "stones that were caught in a ladder 1 turn ago", "absolute", source),
+        Plane("laddered_2", "stones that were caught in a ladder 2 turns ago", "absolute", source),
+        Plane("ladder_moves", "moves that start a working ladder against opp", "mover", source),
+    )
+    # The ko point of the board two turns ago follows from the board before that.
+    return Group(planes, draw, history=3, recent=2, facts=turn_facts)
 
 
 @kernel
@@ -60,8 +91,11 @@ def _draw_alphago_ladders(ladders, positions, out, first):
             out[i, first + 1, byte] = ladders.escapes[positions[i], byte]
 
 
-def alphago_ladders(source: str) -> Group:
-    """AlphaGo's two planes of moves: that capture an opp chain in a working ladder, and that save an own one."""
+def alphago_ladders(source: str, counter_captures: bool = False) -> Group:
+    """AlphaGo's two planes of moves: that capture an opp chain in a working ladder, and that save an own one.
+
+    ``counter_captures``: moves that save it by a capture beside it are marked too, not its last liberty alone.
+    """
 
     def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
         _draw_alphago_ladders(traces.alphago_ladders, positions, out, first)
@@ -70,4 +104,4 @@ def alphago_ladders(source: str) -> Group:
         Plane("ladder_capture", "legal moves that capture an opp chain in a working ladder", "mover", source),
         Plane("ladder_escape", "legal moves that save an own chain in atari from a ladder", "mover", source),
     )
-    return Group(planes, draw)
+    return Group(planes, draw, wants=frozenset({"counter_captures"}) if counter_captures else frozenset())

@@ -26,11 +26,13 @@ def _draw_own_opp_liberties(most, trace, positions, out, first):
 
 
 @kernel
-def _draw_liberties(most, trace, positions, out, first):
+def _draw_liberties(most, beyond, trace, positions, out, first):
+    """Draw stones by the liberties of their chain; those of more than ``most`` in the last plane, or (not
+    ``beyond``) in none."""
     for i in range(positions.shape[0]):
         liberties = trace.liberties[positions[i]]
         for index in range(liberties.shape[0]):
-            if liberties[index] > 0:
+            if liberties[index] > 0 and (beyond or liberties[index] <= most):
                 out[i, first + min(liberties[index], most) - 1, index >> 3] |= 0x80 >> (index & 7)
 
 
@@ -58,7 +60,14 @@ def chain_liberties(most: int, source: str) -> Group:
     """Stones of either colour whose chain has 1, 2, ..., ``most`` or more liberties."""
     names = [str(count) for count in range(1, most)] + [f"{most}_or_more"]
     planes = tuple(Plane(f"liberties_{name}", f"chains with {_liberties(name)}", "absolute", source) for name in names)
-    return Group(planes, on_boards(_draw_liberties, most), liberties=True)
+    return Group(planes, on_boards(_draw_liberties, most, True), wants=frozenset({"liberties"}))
+
+
+def few_liberties(most: int, source: str) -> Group:
+    """Stones of either colour whose chain has exactly 1, 2, ..., ``most`` liberties."""
+    names = [str(count) for count in range(1, most + 1)]
+    planes = tuple(Plane(f"liberties_{name}", f"chains with {_liberties(name)}", "absolute", source) for name in names)
+    return Group(planes, on_boards(_draw_liberties, most, False), wants=frozenset({"liberties"}))
 
 
 def last_liberties(source: str) -> Group:
@@ -68,7 +77,7 @@ def last_liberties(source: str) -> Group:
         _draw_last_liberties(traces.frame[1], traces.boards, positions, out, first)
 
     plane = Plane("would_capture", "the last liberty of an opp chain in atari", "mover", source)
-    return Group((plane,), draw, liberties=True)
+    return Group((plane,), draw, wants=frozenset({"liberties"}))
 
 
 def _liberties(name: str) -> str:
@@ -83,4 +92,4 @@ def own_opp_liberties(most: int, source: str) -> Group:
         for side in ("own", "opp")
         for name in names
     )
-    return Group(planes, on_boards(_draw_own_opp_liberties, most), liberties=True)
+    return Group(planes, on_boards(_draw_own_opp_liberties, most), wants=frozenset({"liberties"}))

@@ -1,7 +1,11 @@
 """The last moves: where they were played, one plane a turn, and how long ago each stone was."""
 
+import numpy as np
+
 from pipeline.jit import kernel
-from pipeline.planes.group import Group, Plane, on_boards
+from pipeline.planes.group import Facts, Group, Plane, on_boards
+from pipeline.trace import SET_UP
+from pipeline.traces import Traces
 
 
 @kernel
@@ -15,12 +19,17 @@ def _draw_recent(turns, trace, positions, out, first):
 
 
 @kernel
-def _draw_ages(most, trace, positions, out, first):
+def _draw_ages(most, setup, trace, positions, out, first):
     for i in range(positions.shape[0]):
         ages = trace.ages[positions[i]]
         for index in range(ages.shape[0]):
-            if ages[index] > 0:
+            if ages[index] > 0 and (setup or ages[index] < SET_UP):
                 out[i, first + min(ages[index], most) - 1, index >> 3] |= 0x80 >> (index & 7)
+
+
+def _played_facts(traces: Traces) -> Facts:
+    ages = traces.boards.ages
+    return Facts(points=np.packbits((ages > 0) & (ages < SET_UP), axis=-1))
 
 
 def recent_moves(turns: int, source: str) -> Group:
@@ -35,10 +44,15 @@ def recent_moves(turns: int, source: str) -> Group:
     return Group(planes, on_boards(_draw_recent, turns), recent=turns)
 
 
-def ages(most: int, source: str) -> Group:
-    """Stones played 1, 2, ..., ``most`` or more turns ago; setup stones are in the last plane. A pass is a turn."""
+def ages(most: int, source: str, setup: bool = True) -> Group:
+    """Stones played 1, 2, ..., ``most`` or more turns ago; a pass is a turn.
+
+    Setup stones, and all that stood at a setup in mid-game, are in the last plane or (not ``setup``) in none.
+    """
     names = [str(age) for age in range(1, most)] + [f"{most}_or_more"]
     planes = tuple(
         Plane(f"age_{name}", f"stones played {name.replace('_', ' ')} turns ago", "absolute", source) for name in names
     )
-    return Group(planes, on_boards(_draw_ages, most), recent=most - 1, ages=True)
+    # Without setup stones, the last plane tells which of the older stones were played.
+    facts = None if setup else _played_facts
+    return Group(planes, on_boards(_draw_ages, most, setup), recent=most - 1, wants=frozenset({"ages"}), facts=facts)

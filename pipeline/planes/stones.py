@@ -4,21 +4,26 @@ import numpy as np
 
 from pipeline.board import WHITE
 from pipeline.jit import kernel
-from pipeline.planes.group import Group, Plane, on_boards
+from pipeline.planes.group import Facts, Group, Plane, on_boards
+from pipeline.traces import Traces
+from pipeline.words import Words, mix_words, seed_word
 
 
 @kernel
-def _draw_history(boards, first_step, second_step, second_start, relative, trace, positions, out, first):
+def _draw_history(boards, oldest, first_step, second_step, second_start, relative, trace, positions, out, first):
     """Draw the stones of ``boards`` boards: plane ``first + k * first_step`` for one side k turns ago,
-    ``first + second_start + k * second_step`` for the other. Boards before the start stay zero."""
+    ``first + second_start + k * second_step`` for the other. Boards before the start stay zero, or (``oldest``)
+    are the board at the start."""
     for i in range(positions.shape[0]):
         now = positions[i]
         one = 1 if relative and trace.to_play[now] == WHITE else 0
-        for back in range(min(boards, now - trace.begin[now] + 1)):
+        known = now - trace.begin[now] + 1
+        for back in range(boards if oldest else min(boards, known)):
+            then = now - min(back, known - 1)
             here, there = first + back * first_step, first + second_start + back * second_step
             for byte in range(out.shape[2]):
-                out[i, here, byte] = trace.stones[now - back, one, byte]
-                out[i, there, byte] = trace.stones[now - back, 1 - one, byte]
+                out[i, here, byte] = trace.stones[then, one, byte]
+                out[i, there, byte] = trace.stones[then, 1 - one, byte]
 
 
 @kernel
@@ -54,13 +59,13 @@ def _stone_planes(sides: tuple[str, str], boards: int, interleaved: bool, source
     return tuple(by_side[0] + by_side[1])
 
 
-def own_opp(boards: int, interleaved: bool, source: str) -> Group:
+def own_opp(boards: int, interleaved: bool, source: str, oldest: bool = False) -> Group:
     """Own and opp stones now and in the ``boards - 1`` turns before, alternating or one side after the other.
 
     *own* is the side to move now, on all boards. A pass is a turn; boards before the start or before
-    the last setup are zero.
+    the last setup are zero, or (``oldest``) repeat the first board known.
     """
-    return _history_group(("own", "opp"), boards, interleaved, source)
+    return _history_group(("own", "opp"), boards, interleaved, source, oldest)
 
 
 def black_white(boards: int, source: str) -> Group:
@@ -78,10 +83,18 @@ def black_white_before(boards: int, source: str) -> Group:
     return Group(planes, on_boards(_draw_before, boards), history=boards)
 
 
-def _history_group(sides: tuple[str, str], boards: int, interleaved: bool, source: str) -> Group:
+def _history_group(sides: tuple[str, str], boards: int, interleaved: bool, source: str, oldest: bool = False) -> Group:
     step, second = (2, 1) if interleaved else (1, boards)
-    draw = on_boards(_draw_history, np.int64(boards), step, step, second, sides[0] == "own")
-    return Group(_stone_planes(sides, boards, interleaved, source), draw, history=boards - 1)
+    draw = on_boards(_draw_history, np.int64(boards), oldest, step, step, second, sides[0] == "own")
+
+    def facts(traces: Traces) -> Facts:
+        begin = traces.boards.begin
+        known = np.minimum(np.arange(len(begin)) - begin, boards - 1).astype(np.uint64)
+        words: Words = mix_words(known ^ seed_word("boards known"))
+        return Facts(words)
+
+    planes = _stone_planes(sides, boards, interleaved, source)
+    return Group(planes, draw, history=boards - 1, facts=facts if oldest else None)
 
 
 def empty(source: str) -> Group:
