@@ -98,8 +98,11 @@ def check_config(config: Config) -> tuple[Scheme, Layout]:
         _require_encodings(config)
     except (ValueError, LookupError) as error:
         raise ConfigError(str(error)) from None
-    if config.filter.min_rank is not None and read_rank(config.filter.min_rank)[0] is None:
-        raise ConfigError(f"filter.min_rank = {config.filter.min_rank!r}: not a rank (write 5k, 3d or 1p)")
+    ranks = [("filter.min_rank", config.filter.min_rank)]
+    ranks += [("sample.weights: min_rank", rule.min_rank) for rule in config.sample.weights]
+    for key, rank in ranks:
+        if rank is not None and read_rank(rank)[0] is None:
+            raise ConfigError(f"{key} = {rank!r}: not a rank (write 5k, 3d or 1p)")
     if config.run.executor != "local":
         raise ConfigError(f"run.executor = {config.run.executor!r}: this version has 'local' alone")
     return scheme, layout
@@ -113,6 +116,11 @@ def _require_rules(config: Config) -> None:
                 rule_set(rules)
             except ValueError as error:
                 raise ConfigError(f"rules.{key} = {rules!r}: {error}") from None
+    for name in config.filter.rules or ():
+        try:
+            rule_set(name)
+        except ValueError as error:
+            raise ConfigError(f"filter.rules: {error}") from None
 
 
 def _require_encodings(config: Config) -> None:

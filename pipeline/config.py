@@ -220,9 +220,15 @@ class Filter(_Table):
     results: tuple[ResultKind, ...] | None = Field(
         None, description="kinds of result: score, resign, time, forfeit, void, unknown"
     )
-    min_rank: str | None = Field(None, description='lowest rank of both players: "5k", "1d", "1p"')
+    min_rank: str | None = Field(None, description='lowest rank: "5k", "1d", "1p"')
+    rank_of: Literal["both", "either"] = Field("both", description="players who must have it")
+    players: tuple[str, ...] | None = Field(None, description="only games in which one of these plays")
     players_exclude: tuple[str, ...] = Field((), description="players whose games are left out")
     dates: Dates | None = Field(None, description='first and last date: ["2010-01-01", "2019-12-31"]')
+    rules: tuple[str, ...] | None = Field(None, description='names of rule sets: ["chinese", "japanese"]')
+    sources: tuple[str, ...] | None = Field(
+        None, description="only records whose source (or source/member) matches one of these globs"
+    )
 
 
 class Dedup(_Table):
@@ -257,11 +263,22 @@ class Split(_Table):
         return self
 
 
+class SampleWeight(_Table):
+    """How much the games of some sources or players count."""
+
+    source: str = Field("*", description="glob over the source, or the source and member joined by /")
+    min_rank: str | None = Field(None, description="lowest rank of both players")
+    weight: float = Field(gt=0, le=1e6, description="of each of their positions")
+
+
 class Sample(_Table):
-    """Which positions of a game become rows."""
+    """Which positions of a game become rows, and how much they count."""
 
     per_game: int | None = Field(None, ge=1, description="at most this many positions of a game")
     plies: Span | None = Field(None, description="first and last ply, both included")
+    weights: tuple[SampleWeight, ...] = Field(
+        (), description='first that fits a game: [{source = "fox*", weight = 0.5}, {min_rank = "1p", weight = 2}]'
+    )
     seed: int = Field(0, ge=0, lt=2**63, description="another seed, another sample")
 
 

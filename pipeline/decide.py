@@ -48,7 +48,8 @@ _COMPARED = (
 )  # fmt: skip
 _BLOCK_COLUMNS = (
     "game", "plies", "board_rows", "board_cols", "setup_plies", "setup_points", "setup_colours", "moves", "colours",
-    "komi", "rules", "handicap", "winner", "margin", "result_kind", "split",
+    "komi", "rules", "handicap", "winner", "margin", "result_kind", "split", "source", "member", "black_rank",
+    "white_rank",
 )  # fmt: skip
 
 

@@ -81,11 +81,11 @@ def split_games(keys: Words, val: float, test: float, seed: int) -> NDArray[np.i
 @dataclass(frozen=True, slots=True)
 class Fate:
     """What became of each position: ``leader`` int64[N], the number of the position that stands for it (its
-    own where it is kept, -1 where it overlaps another part); ``weight`` uint32[N], how many a kept one
-    stands for; and the number of those that merged into another."""
+    own where it is kept, -1 where it overlaps another part); ``weight`` float32[N], the sum of the weights
+    of those that a kept one stands for; and the number of those that merged into another."""
 
     leader: NDArray[np.int64]
-    weight: NDArray[np.uint32]
+    weight: NDArray[np.float32]
     merged: int
 
     @property
@@ -95,13 +95,18 @@ class Fate:
 
 
 def dedup_positions(
-    keys: Words, parts: NDArray[np.int8], merge: bool, overlap: Literal["drop", "keep"], keys_hi: Words | None = None
+    keys: Words,
+    parts: NDArray[np.int8],
+    merge: bool,
+    overlap: Literal["drop", "keep"],
+    keys_hi: Words | None = None,
+    weights: NDArray[np.float32] | None = None,
 ) -> Fate:
     """Decide which positions are kept; they come in the order of (game id, ply).
 
     ``merge``: the first position of a key and part stands for the others. With ``overlap`` "drop" a key
     stays in the first of train, val, test that has it; its occurrences in other parts are overlap, none
-    of them merged. ``keys_hi``: the upper halves of keys of 128 bits.
+    of them merged. ``keys_hi``: the upper halves of keys of 128 bits. ``weights``: of each position (None: 1).
     """
     own = np.arange(len(keys))
     leader = own.copy()
@@ -115,7 +120,8 @@ def dedup_positions(
             leader[order] = order[np.flatnonzero(new_part)][np.cumsum(new_part) - 1]
         if overlap == "drop":
             leader[order[part != owner]] = -1
-    weight = np.bincount(leader[leader >= 0], minlength=len(keys)).astype(np.uint32)
+    there = leader >= 0
+    weight = np.bincount(leader[there], None if weights is None else weights[there], len(keys)).astype(np.float32)
     return Fate(leader, weight, int(((leader >= 0) & (leader != own)).sum()))
 
 

@@ -209,7 +209,7 @@ def _game_row(where: Row, game: Game, legal: int, fault: int, config: Config) ->
         plies, reason = legal, None
         flags = sorted([*flags, Flag.ILLEGAL_TAIL])
     status = Status.REJECTED if reason else Status.KEPT
-    if status is Status.KEPT and (left_out := unwanted(game, plies, config.filter)):
+    if status is Status.KEPT and (left_out := unwanted(game, plies, config.filter, where["source"], where["member"])):
         status, (reason, detail) = Status.FILTERED, left_out
     return _row(where, status, reason, detail) | {
         "index": game.index,

@@ -51,9 +51,12 @@ class Reason(StrEnum):
     HANDICAP_FILTERED = "handicap-filtered", "the handicap is outside `filter.handicap`"
     KOMI_FILTERED = "komi-filtered", "the komi is unknown or outside `filter.komi`"
     RESULT_FILTERED = "result-filtered", "the kind of result is not one of `filter.results`"
-    RANK_FILTERED = "rank-filtered", "a player's rank is unknown or below `filter.min_rank`"
+    RANK_FILTERED = "rank-filtered", "a rank is unknown or below `filter.min_rank` (of both players, or of either)"
+    PLAYER_MISSING = "player-missing", "none of `filter.players` plays"
     PLAYER_FILTERED = "player-filtered", "a player is listed in `filter.players_exclude`"
     DATE_FILTERED = "date-filtered", "the date is unknown or outside `filter.dates`"
+    RULES_FILTERED = "rules-filtered", "the rules are none of `filter.rules`"
+    SOURCE_FILTERED = "source-filtered", "the source matches none of `filter.sources`"
     # Records that are rejected: no game can be made of them.
     NO_GAME = "no-game", "no game tree in the file (empty, binary or other text)"
     BAD_SYNTAX = "bad-syntax", "the game tree breaks off or is not SGF"

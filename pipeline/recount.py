@@ -169,7 +169,7 @@ def _positions(dataset: Dataset, config: Config) -> tuple[Sampled, list[str]]:
             raise ShardError(f"{GAMES}: game {ids[number]}: move {found.replayed.legal[number] + 1} is illegal")
         split = config.split
         part = split_games(game_keys(games, np.minimum(plies, split.plies)), split.val, split.test, split.seed)
-        pieces.append(located(kept, sampled_positions(kept, games, found, config)))
+        pieces.append(located(kept, sampled_positions(kept, games, found, config), config))
         told = kept.column("split").to_pylist()
         misplaced += [
             f"game {ids[number]} is in {told[number]}, its first {split.plies} moves belong to {SPLITS[part[number]]}"

@@ -122,5 +122,5 @@ class RowChecker:
                 f"{self._games.rows[number]:,} in games.parquet"
             )
         positions = self._dataset.manifest.positions
-        if self._weight != positions.stored + positions.merged:
+        if not self._config.sample.weights and self._weight != positions.stored + positions.merged:
             yield f"weights sum to {self._weight:,.0f}, stored + merged is {positions.stored + positions.merged:,}"

@@ -18,6 +18,7 @@ from pipeline.augment import turn_moves
 from pipeline.blocks import ShardPlan, read_arrow, stored_images, write_arrow
 from pipeline.columns import spans
 from pipeline.config import Config
+from pipeline.weights import game_weights
 
 # The plies by which the report says how much of val and test was left out: first ply of each band.
 BANDS = (0, 10, 30, 100)
@@ -56,13 +57,14 @@ class Sampled:
     fixed: NDArray[np.uint8]
     move: NDArray[np.int16]
     outcome: NDArray[np.int8]
+    weight: NDArray[np.float32]
 
     def take(self, order: NDArray[np.int64]) -> "Sampled":
         """Return the positions in another order."""
         return Sampled(*(getattr(self, name)[order] for name in self.__slots__))
 
 
-def located(games: pa.Table, keys: pa.Table) -> dict[str, NDArray[Any]]:
+def located(games: pa.Table, keys: pa.Table, config: Config) -> dict[str, NDArray[Any]]:
     """Return the arrays of ``Sampled`` for the positions ``keys`` of the table ``games``."""
     number = keys.column("game").to_numpy()
     part = np.array([dedup.PARTS.index(split) for split in games.column("split").to_pylist()], dtype=np.int8)
@@ -73,6 +75,7 @@ def located(games: pa.Table, keys: pa.Table) -> dict[str, NDArray[Any]]:
         "part": part[number],
         "rows": games.column("board_rows").to_numpy()[number],
         "cols": games.column("board_cols").to_numpy()[number],
+        "weight": game_weights(games, config.sample.weights)[number],
     }
 
 
@@ -83,7 +86,7 @@ def joined(pieces: Sequence[dict[str, NDArray[Any]]]) -> Sampled:
     return Sampled(*(np.concatenate([piece[name] for piece in pieces]) for name in Sampled.__slots__))
 
 
-_DTYPES = ("u8", "u8", "u8", "u2", "i1", "u1", "u1", "u1", "u1", "i2", "i1")
+_DTYPES = ("u8", "u8", "u8", "u2", "i1", "u1", "u1", "u1", "u1", "i2", "i1", "f4")
 
 
 def by_game_and_ply(game: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -198,7 +201,7 @@ def settle(positions: Sampled, config: Config) -> Settled:
     """Decide about all positions; they come in the order of (game id, ply)."""
     wide = positions.key_hi if config.dedup.key_bits == 128 else None
     merge = config.dedup.positions != "off"
-    fate = dedup.dedup_positions(positions.key, positions.part, merge, config.split.overlap, wide)
+    fate = dedup.dedup_positions(positions.key, positions.part, merge, config.split.overlap, wide, positions.weight)
     kept = fate.leader == np.arange(len(fate.leader))
     square = positions.rows == positions.cols
     numbers, _ = stored_images(positions.game[kept], positions.ply[kept], square[kept], positions.fixed[kept], config)
@@ -208,9 +211,11 @@ def settle(positions: Sampled, config: Config) -> Settled:
     return Settled(fate, kept, images, aggregate(positions, fate.leader, config.frame[1]) if merged else None)
 
 
-def _all_positions(games: Sequence[str], keys: Sequence[str]) -> tuple[Sampled, NDArray[np.int64], list[int]]:
+def _all_positions(
+    games: Sequence[str], keys: Sequence[str], config: Config
+) -> tuple[Sampled, NDArray[np.int64], list[int]]:
     """Return the positions of all blocks in the order of (game id, ply), that order, and the blocks' lengths."""
-    blocks = [located(read_arrow(game), read_arrow(key)) for game, key in zip(games, keys, strict=True)]
+    blocks = [located(read_arrow(game), read_arrow(key), config) for game, key in zip(games, keys, strict=True)]
     lengths = [len(block["key"]) for block in blocks]
     in_blocks = joined(blocks)
     del blocks  # two copies of all positions are enough
@@ -223,7 +228,7 @@ def decide_positions(games: Sequence[str], keys: Sequence[str], rows: Sequence[s
 
     ``games``, ``keys`` and ``rows`` are files, one a block. All positions are held in memory.
     """
-    positions, order, lengths = _all_positions(games, keys)
+    positions, order, lengths = _all_positions(games, keys, config)
     settled = settle(positions, config)
     fate, kept, images = settled.fate, settled.kept, settled.images
     table = row_columns(positions, settled)

@@ -15,7 +15,7 @@ _LIST = """
     board zobrist games replay faults trace
     spotset passalive areas eyes ladder_search ladder_answers ladders ladders_alphago whatif
     katago_history katago_moves katago_globals katago
-    streams tars zips archives sources mainline parse filters table stored read
+    streams tars zips archives sources mainline parse weights filters table stored read
     traces
     planes.group planes.stones planes.constants planes.liberties planes.ko planes.recent planes.moves planes.edges
     planes.eyes planes.katago planes.ladders planes.areas planes.terms planes.legality

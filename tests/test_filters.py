@@ -47,6 +47,18 @@ def wanted(**keys: Any) -> Filter:
         ({"min_rank": "1d"}, {}, Reason.RANK_FILTERED, "rank 3k"),
         ({"min_rank": "3d"}, {}, Reason.RANK_FILTERED, "rank 2d"),
         ({"min_rank": "30k"}, {"black_rank": None, "raw": {}}, Reason.RANK_FILTERED, "rank unknown"),
+        ({"min_rank": "2d", "rank_of": "either"}, {}, None, ""),
+        ({"min_rank": "3d", "rank_of": "either"}, {}, Reason.RANK_FILTERED, "rank 2d"),
+        ({"min_rank": "3k", "rank_of": "either"}, {"black_rank": None, "raw": {}}, None, ""),
+        ({"players": ["Ivo", "Ann"]}, {}, None, ""),
+        ({"players": ["Uma"]}, {}, None, ""),
+        ({"players": ["uma"]}, {}, Reason.PLAYER_MISSING, "Uma and Ivo"),
+        ({"players": []}, {"black": ""}, Reason.PLAYER_MISSING, "unknown and Ivo"),
+        ({"rules": ["chinese", "aga"]}, {}, None, ""),
+        ({"rules": ["aga"]}, {}, Reason.RULES_FILTERED, "chinese"),
+        ({"sources": ["club/*.sgf"]}, {}, None, ""),
+        ({"sources": ["club/*", "x"]}, {}, None, ""),
+        ({"sources": ["*.zip/2016/*"]}, {}, Reason.SOURCE_FILTERED, "club/a.sgf"),
         ({"players_exclude": ["uma", "Ivo "]}, {}, None, ""),
         ({"players_exclude": ["Ivo"]}, {}, Reason.PLAYER_FILTERED, "Ivo"),
         ({"dates": ["2016-03-09", "2016-03-09"]}, {}, None, ""),
@@ -65,7 +77,13 @@ def wanted(**keys: Any) -> Filter:
 )
 def test_filters(keys: dict[str, Any], changes: dict[str, Any], reason: Reason | None, detail: str) -> None:
     expected = None if reason is None else (reason, detail)
-    assert unwanted(game(**changes), 3, wanted(**keys)) == expected
+    assert unwanted(game(**changes), 3, wanted(**keys), "club/a.sgf") == expected
+
+
+def test_the_source_of_a_member_is_also_its_path_in_the_archive() -> None:
+    keys = wanted(sources=["*.zip/2016/*"])
+    assert unwanted(game(), 3, keys, "club.zip", "2016/a.sgf") is None
+    assert unwanted(game(), 3, keys, "club.zip", "2017/a.sgf") == (Reason.SOURCE_FILTERED, "club.zip")
 
 
 def test_without_filters_every_game_with_a_move_is_wanted() -> None:

@@ -36,8 +36,8 @@ from pipeline.build import build
 from pipeline.columns import Columns
 from pipeline.config import make_config
 from pipeline.encode import encode
+from pipeline.keys import keyed
 from pipeline.load import Dataset, open_dataset
-from pipeline.replay import replay
 from pipeline.rows import decide_positions
 from pipeline.schemes import SCHEMES
 from pipeline.verify import verify
@@ -290,7 +290,7 @@ def test_equal_keys_are_equal_planes(scheme: str) -> None:
     lengths = np.diff(games.move_start)
     row_games = np.repeat(np.arange(len(lines)), lengths)
     plies = np.concatenate([np.arange(length) for length in lengths])
-    replayed = replay(games, SCHEMES[scheme].history, SCHEMES[scheme].recent)
+    replayed = keyed(games, SCHEMES[scheme]).replayed
     assert replayed.legal.tolist() == lengths.tolist()
     rows, cols = games.rows[row_games], games.cols[row_games]
     planes = encode(SCHEMES[scheme], games, row_games, plies, FRAME)
