@@ -188,7 +188,7 @@ def _merge(board, one, other, journal):
         spot = np.int64(points[NEXT + spot])
         if spot == other:
             break
-    after_one, after_other = points[NEXT + one], points[NEXT + other]
+    after_one, after_other = np.int64(points[NEXT + one]), np.int64(points[NEXT + other])
     _put(points, NEXT + one, after_other, journal)
     _put(points, NEXT + other, after_one, journal)
     liberties = 0
@@ -209,8 +209,8 @@ def _start_chain(board, spot, journal):
     points = board.points
     _put(points, CHAIN + spot, spot, journal)
     _put(points, NEXT + spot, spot, journal)
-    _put(points, STONES + spot, 1, journal)
-    _put(points, LIBERTIES + spot, 0, journal)
+    _put(points, STONES + spot, np.int64(1), journal)
+    _put(points, LIBERTIES + spot, np.int64(0), journal)
     for word in range(np.int64(points[USED_WORDS])):
         if board.bits[spot * WORDS + word] != 0:
             _put_bits(board.bits, spot * WORDS + word, np.uint64(0), journal)
@@ -234,7 +234,7 @@ def _remove_chain(board, chain, removed, journal):
     other = 3 - points[COLOUR + chain]
     spot = chain
     while True:
-        _put(points, COLOUR + spot, EMPTY, journal)
+        _put(points, COLOUR + spot, np.int64(EMPTY), journal)
         points[REMOVED + removed] = spot
         removed += 1
         for step in (-stride, -1, 1, stride):
@@ -277,7 +277,7 @@ def _append_stone(board, chain, spot, journal):
     """Make the stone at ``spot`` part of a neighbouring chain of its colour."""
     points = board.points
     _put(points, CHAIN + spot, chain, journal)
-    _put(points, NEXT + spot, points[NEXT + chain], journal)
+    _put(points, NEXT + spot, np.int64(points[NEXT + chain]), journal)
     _put(points, NEXT + chain, spot, journal)
     _put(points, STONES + chain, points[STONES + chain] + 1, journal)
 
@@ -314,7 +314,7 @@ def play(board, spot, colour, journal):
         _append_stone(board, chain, spot, journal)
     if empties > 0:
         _add_empty_neighbours(board, chain, spot, journal)
-    removed = 0
+    removed = np.int64(0)
     if captures > 0:
         for step in (-stride, -1, 1, stride):
             if points[COLOUR + spot + step] == 3 - colour:
@@ -325,16 +325,16 @@ def play(board, spot, colour, journal):
     if removed == 1 and points[STONES + chain] == 1 and points[LIBERTIES + chain] == 1:
         ko = points[REMOVED]
     if points[KO] != ko:
-        _put(points, KO, ko, journal)
+        _put(points, np.int64(KO), np.int64(ko), journal)
     if points[LIBERTIES + chain] == 0:
-        return -_remove_chain(board, chain, 0, journal)
+        return -_remove_chain(board, chain, np.int64(0), journal)
     return removed
 
 
 @kernel
 def play_pass(board, journal):
     """Pass: nothing but the ko point changes."""
-    _put(board.points, KO, NO_SPOT, journal)
+    _put(board.points, np.int64(KO), np.int64(NO_SPOT), journal)
 
 
 @kernel

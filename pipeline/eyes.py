@@ -40,7 +40,7 @@ from pipeline.board import (
     undo,
 )
 from pipeline.games import Games
-from pipeline.jit import kernel
+from pipeline.jit import NO, kernel
 from pipeline.replay import apply_setup
 from pipeline.spotset import NO_BITS, ONE, flip_frame_bits, has_spot, read_stones
 from pipeline.trace import frame_table
@@ -208,7 +208,7 @@ def _trace_new_eyes(games, order, plies, board, frame_of, journal, stones, work,
                 if (
                     board.points[COLOUR + spot] == EMPTY
                     and _may_make_eye(board, spot, colour)
-                    and legality(board, spot, colour, False) == LEGAL
+                    and legality(board, spot, colour, NO) == LEGAL
                     and _makes_eye(board, spot, colour, journal, stones, work, eyes)
                 ):
                     index = frame_of[spot]

@@ -18,10 +18,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 
 from pipeline.files import read_report, sha256_of_file, write_report
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# A plain constant as an argument compiles a kernel once more for its value; numpy's numbers and these do not.
+YES, NO = np.True_, np.False_
 
 # Raise by hand when a kernel's output changes on purpose: it is part of a data set's fingerprint.
 KERNEL_VERSION = 1
@@ -99,7 +103,8 @@ def kernel(function: Function) -> Function:
     """Compile ``function`` at its first call for each set of argument types, cached on disk.
 
     Kernels allocate nothing: callers hand them their scratch arrays. That lets numba leave out its
-    reference counting (``_nrt=False``), which otherwise takes two thirds of the time of a move.
+    reference counting (``_nrt=False``), which otherwise takes two thirds of the time of a move. Nothing calls
+    them from C, so that no wrapper for that is compiled.
     With ``NUMBA_DISABLE_JIT=1`` the plain function is returned, for debugging.
     """
     config = numba.core.config
@@ -107,7 +112,9 @@ def kernel(function: Function) -> Function:
     config.CACHE_DIR = str(cache_folder())
     try:
         # error_model="numpy": no ZeroDivisionError branches; nogil: threads of a loader run side by side.
-        compiled: Function = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)
+        compiled: Function = numba.njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, _nrt=False)(
+            function
+        )
     finally:
         config.CACHE_DIR = before
     return compiled

@@ -33,7 +33,7 @@ from pipeline.board import (
     play,
     play_pass,
 )
-from pipeline.jit import kernel
+from pipeline.jit import YES, kernel
 from pipeline.katago_history import (
     BANS,
     BLACK_LOST,
@@ -259,7 +259,7 @@ def accepts(board, history, spot, colour):
         return True
     ko = board.points[KO]
     board.points[KO] = NO_SPOT
-    fault = legality(board, spot, colour, True)
+    fault = legality(board, spot, colour, YES)
     board.points[KO] = ko
     return fault == LEGAL
 

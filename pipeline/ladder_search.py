@@ -50,7 +50,7 @@ from pipeline.board import (
     play,
     undo,
 )
-from pipeline.jit import kernel
+from pipeline.jit import NO, kernel
 from pipeline.spotset import NO_BITS, ONE, flip_spot, has_spot, lowest_bit
 
 CAPTURED, ESCAPED, EXHAUSTED = range(3)
@@ -433,7 +433,7 @@ def search(board, target, defender_first, alphago, turn, most_moves, most_levels
             move = np.int64(moves[at])
             colour = defender if defends else 3 - defender
             read_around(board, move, scratch.read)
-            if legality(board, move, colour, False) != LEGAL:
+            if legality(board, move, colour, NO) != LEGAL:
                 continue
             if numbers[MADE] == last:
                 undo(board, journal, start)

@@ -40,7 +40,7 @@ from pipeline.board import (
     undo,
 )
 from pipeline.games import Games
-from pipeline.jit import kernel
+from pipeline.jit import NO, YES, kernel
 from pipeline.ladder_answers import (
     begin_answer,
     end_answer,
@@ -83,18 +83,18 @@ def _solve_atari(board, chain, escapes, budget, moves, scratch):
     play_pass(board, journal)  # lifts the ban
     root = journal[0]
     # The order of these moves does not matter: each is searched by itself.
-    liberties, end = list_answers(board, chain, 0, scratch, 0)
+    liberties, end = list_answers(board, chain, np.int64(0), scratch, np.int64(0))
     if liberties >= 3 and not escapes:
         laddered, end = False, 0
     for at in range(end):
         move = np.int64(scratch.moves[at])
         read_around(board, move, scratch.read)
-        if legality(board, move, colour, False) != LEGAL:
+        if legality(board, move, colour, NO) != LEGAL:
             continue
         turn = turn_of_search(board, move, chain, scratch)
         play(board, move, colour, journal)
         numbers[MADE] = 1
-        verdict = search(board, chain, False, False, turn, budget - 1, _most_levels(board) - 1, scratch, end)
+        verdict = search(board, chain, NO, NO, turn, budget - 1, _most_levels(board) - 1, scratch, end)
         undo(board, journal, root)
         total += numbers[MADE]
         if verdict != CAPTURED:
@@ -117,13 +117,13 @@ def _solve_two_liberties(board, chain, budget, moves, scratch):
     read_around(board, two, scratch.read)
     root, laddered = journal[0], False
     for move, rest in ((one, two), (two, one)):
-        if is_refuted(board, colour, move, rest) or legality(board, move, 3 - colour, False) != LEGAL:
+        if is_refuted(board, colour, move, rest) or legality(board, move, 3 - colour, NO) != LEGAL:
             continue
         turn = turn_of_search(board, move, chain, scratch)
         play(board, move, 3 - colour, journal)
         play_pass(board, journal)  # lifts the ban
         numbers[MADE] = 0
-        verdict = search(board, chain, True, False, turn, budget, _most_levels(board), scratch, 0)
+        verdict = search(board, chain, YES, NO, turn, budget, _most_levels(board), scratch, np.int64(0))
         undo(board, journal, root)
         if verdict == CAPTURED:
             laddered = True
@@ -194,7 +194,7 @@ def _trace_ladders(games, order, plies, board, frame_of, budget, reuse, answers,
     """
     rows, cols = np.int64(games.rows[order[0]]), np.int64(games.cols[order[0]])
     words, escapes = np.int64(board.points[USED_WORDS]), found.escaping.shape[0] > 0
-    at = 0
+    at = np.int64(0)
     for game in order:
         clear(board, rows, cols)
         first, cursor = games.move_start[game], games.setup_start[game]

@@ -39,7 +39,7 @@ from pipeline.board import (
     undo,
 )
 from pipeline.games import Games
-from pipeline.jit import kernel
+from pipeline.jit import NO, YES, kernel
 from pipeline.ladder_answers import (
     begin_answer,
     end_answer,
@@ -80,12 +80,12 @@ def _find_captures(board, chain, budget, captures, scratch):
     read_around(board, two, scratch.read)
     root = journal[0]
     for move, rest in ((one, two), (two, one)):
-        if is_refuted(board, colour, move, rest) or legality(board, move, 3 - colour, False) != LEGAL:
+        if is_refuted(board, colour, move, rest) or legality(board, move, 3 - colour, NO) != LEGAL:
             continue
         turn = turn_of_search(board, move, chain, scratch)
         play(board, move, 3 - colour, journal)
         scratch.numbers[MADE] = 0
-        verdict = search(board, chain, True, True, turn, budget, MOST_LEVELS, scratch, 0)
+        verdict = search(board, chain, YES, YES, turn, budget, MOST_LEVELS, scratch, np.int64(0))
         undo(board, journal, root)
         if verdict == CAPTURED:
             captures[move >> 6] |= ONE << np.uint64(move & 63)
@@ -98,17 +98,17 @@ def _find_escapes(board, chain, counter_captures, budget, escapes, scratch):
     root, own, end = journal[0], liberty_of(board, chain), 0
     # The order of these moves does not matter: each is searched by itself.
     if counter_captures:
-        end = list_captures(board, chain, 0, scratch, 0)
+        end = list_captures(board, chain, np.int64(0), scratch, np.int64(0))
     scratch.moves[end] = own  # a true eye or not; a second time if it is a capture, too
     for at in range(end + 1):
         move = np.int64(scratch.moves[at])
         read_around(board, move, scratch.read)
-        if legality(board, move, colour, False) != LEGAL:
+        if legality(board, move, colour, NO) != LEGAL:
             continue
         turn = turn_of_search(board, move, chain, scratch)
         play(board, move, colour, journal)
         scratch.numbers[MADE] = 0
-        verdict = search(board, chain, False, True, turn, budget, MOST_LEVELS, scratch, end + 1)
+        verdict = search(board, chain, NO, YES, turn, budget, MOST_LEVELS, scratch, end + 1)
         undo(board, journal, root)
         if verdict == ESCAPED:
             escapes[move >> 6] |= ONE << np.uint64(move & 63)
@@ -159,7 +159,7 @@ def _trace_alphago_ladders(
     """Fill ``found``; ``shown`` uint64[2, WORDS] and ``planes`` uint8[2, B]: the sets of the last position."""
     rows, cols = np.int64(games.rows[order[0]]), np.int64(games.cols[order[0]])
     words = np.int64(board.points[USED_WORDS])
-    at = 0
+    at = np.int64(0)
     for game in order:
         clear(board, rows, cols)
         first, cursor = games.move_start[game], games.setup_start[game]
