@@ -138,7 +138,7 @@ Dates = Annotated[
 ]
 
 
-ResultKind = Literal["score", "resign", "time", "forfeit", "void", "unknown"]
+ResultKind = Literal["score", "resign", "time", "forfeit", "void", "unfinished", "unknown"]
 
 
 class _Table(BaseModel):
@@ -157,7 +157,8 @@ class Input(_Table):
     max_members: int = Field(5_000_000, ge=1, description="most members in one archive")
     max_depth: int = Field(2, ge=0, description="how deep archives inside archives are opened (0: not at all)")
     encodings: tuple[str, ...] = Field(
-        ("gb18030", "shift_jis", "euc_kr", "big5"), description="tried in order where a record is not UTF-8"
+        ("gb18030", "shift_jis", "euc_kr", "big5", "latin-1"),
+        description="where a record is not UTF-8: the likeliest of these, the first preferred",
     )
 
 
@@ -218,7 +219,7 @@ class Filter(_Table):
     handicap: Span | None = Field(None, description="smallest and largest handicap, [0, 0] for even games")
     komi: KomiSpan | None = Field(None, description="smallest and largest komi")
     results: tuple[ResultKind, ...] | None = Field(
-        None, description="kinds of result: score, resign, time, forfeit, void, unknown"
+        None, description="kinds of result: score, resign, time, forfeit, void, unfinished, unknown"
     )
     min_rank: str | None = Field(None, description='lowest rank: "5k", "1d", "1p"')
     rank_of: Literal["both", "either"] = Field("both", description="players who must have it")

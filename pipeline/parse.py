@@ -17,8 +17,8 @@ from sgfmill import sgf_grammar
 from pipeline.config import Input, Parse, ResultKind, Rules
 from pipeline.headers.date import read_date
 from pipeline.headers.handicap import read_handicap
-from pipeline.headers.komi import read_komi
-from pipeline.headers.rank import read_rank
+from pipeline.headers.komi import read_komi, writer_of
+from pipeline.headers.rank import read_rank_or_name
 from pipeline.headers.result import Winner, read_result
 from pipeline.headers.size import read_size
 from pipeline.mainline import Fault, Line, Node, read_line
@@ -31,8 +31,9 @@ _MAX_DETAIL = 200
 
 # The flags that ``with_headers`` sets.
 HEADER_FLAGS = frozenset({
-    Flag.KOMI_UNUSABLE, Flag.KOMI_REPAIRED, Flag.KOMI_DEFAULT, Flag.RESULT_UNREAD, Flag.HANDICAP_UNUSABLE,
-    Flag.RANK_UNREAD, Flag.DATE_UNREAD, Flag.RULES_UNREAD,
+    Flag.KOMI_UNUSABLE, Flag.KOMI_REPAIRED, Flag.KOMI_UNRECORDED, Flag.KOMI_DEFAULT, Flag.RESULT_UNREAD,
+    Flag.RESULT_REPAIRED, Flag.RESULT_CODE, Flag.HANDICAP_UNUSABLE, Flag.HANDICAP_REPAIRED, Flag.RANK_UNREAD,
+    Flag.RANK_OTHER, Flag.RANK_TITLE, Flag.RANK_IN_NAME, Flag.DATE_UNREAD, Flag.DATE_REPAIRED, Flag.RULES_UNREAD,
 })  # fmt: skip
 _SETTINGS = ("AP", "CA", "FF", "GM", "SZ")
 _FACTS = ("BR", "DT", "EV", "GN", "HA", "KM", "OT", "PB", "PC", "PW", "RE", "RO", "RU", "SO", "TM", "WR")
@@ -328,14 +329,15 @@ def with_headers(
 
     ``flags``: what was noted of the record before. Raises ``ValueError`` where ``rules`` names unknown rules.
     """
-    komi, komi_flags = read_komi(raw.get("KM"), raw.get("AP"))
+    handicap, handicap_flags = read_handicap(raw.get("HA"))
+    result, result_flags = read_result(raw.get("RE"))
+    even = handicap == 0 and not (line.setup_plies == 0).any()
+    komi, komi_flags = read_komi(raw.get("KM"), writer_of(raw), even, result.margin)
     if komi is None and rules.komi_default is not None:
         komi, komi_flags = rules.komi_default, komi_flags | {Flag.KOMI_DEFAULT}
     rule_set, rules_flags = resolve(raw.get("RU"), rules)
-    handicap, handicap_flags = read_handicap(raw.get("HA"))
-    result, result_flags = read_result(raw.get("RE"))
-    black_rank, black_flags = read_rank(raw.get("BR"))
-    white_rank, white_flags = read_rank(raw.get("WR"))
+    black_rank, black_flags = read_rank_or_name(raw.get("BR"), raw.get("PB"))
+    white_rank, white_flags = read_rank_or_name(raw.get("WR"), raw.get("PW"))
     date, date_flags = read_date(raw.get("DT"))
     flags = flags.union(line.flags, komi_flags, rules_flags, handicap_flags, result_flags)
     flags = flags.union(black_flags, white_flags, date_flags)

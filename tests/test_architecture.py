@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).parents[1] / "pipeline"
 # From the ground up: a module may import only what stands before it.
 _LIST = """
     reasons config files coordinates jit words symmetry
-    text scan rules headers.size headers.komi headers.result headers.handicap headers.rank headers.date
+    charsets text scan rules headers.size headers.numbers headers.komi headers.result headers.handicap headers.rank
+    headers.date
     board zobrist games replay faults trace
     spotset passalive areas eyes ladder_search ladder_answers ladders ladders_alphago whatif
     katago_history katago_moves katago_globals katago

@@ -43,7 +43,10 @@ def test_header_flags_are_those_that_header_texts_set() -> None:
     assert isinstance(bare, Game)
     assert bare.flags == ()
     noted: set[Flag] = set()
-    for header in ("KM[x]", "RU[x]", "RE[x]", "HA[x]", "BR[x]", "WR[x]", "DT[x]", "AP[foxwq]KM[375]"):
+    unread = ("KM[x]", "RU[x]", "RE[x]", "HA[x]", "BR[x]", "WR[x]", "DT[x]")
+    komi = ("AP[foxwq]KM[375]", "AP[foxwq]KM[0]")
+    others = ("RE[B+0.25]", "RE[B+0.02]", "HA[二子]", "BR[1500]", "WR[名人]", "PB[甲 二段]", "DT[99-12-31]")
+    for header in (*unread, *komi, *others):
         (game,) = parse_member(f"(;GM[1]SZ[19]{header};B[bb];W[cc])".encode(), Input(), Parse(), Rules())
         assert isinstance(game, Game)
         noted |= set(game.flags)

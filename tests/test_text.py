@@ -1,15 +1,19 @@
-"""Text decoding: which charset wins, what is flagged, and that brackets survive."""
+"""Text decoding: which charset wins, what is flagged, and that moves do not depend on it."""
 
 import codecs
+from functools import lru_cache
+from itertools import permutations, product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.config import Input, Parse, Rules
+from pipeline.parse import Game, parse_member
 from pipeline.reasons import Flag
 from pipeline.text import _CODECS, decode
 
-LIST = ("gb18030", "shift_jis", "euc_kr", "big5")
+LIST = Input().encodings
 
 
 def test_ascii_needs_no_flag_whatever_it_declares() -> None:
@@ -67,7 +71,21 @@ def test_declared_charset_in_its_spellings(name: str, codec: str) -> None:
         assert decode(data, LIST) == (text, frozenset())
 
 
-@pytest.mark.parametrize("declared", ["CA[UTF-8][UTF-8]", "CA[utf8, utf8]", "CA[foo][UTF-8]"])
+@pytest.mark.parametrize("name", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark(name: str) -> None:
+    text = "\n (;PB[甲];B[aa])"
+    assert decode(text.encode(name), LIST) == (text, frozenset())
+
+
+def test_damage_after_the_mark_of_utf_8_is_no_other_charset() -> None:
+    text, flags = decode(codecs.BOM_UTF8 + "(;PB[甲乙]PW[丙])".encode("gb18030"), LIST)
+    assert flags == {Flag.TEXT_DAMAGED}
+    assert text.count("]") == 2
+
+
+@pytest.mark.parametrize(
+    "declared", ["CA[UTF-8][UTF-8]", "CA[UTF-8]CA[gb2312]", "CA[utf8, utf8]", "CA[foo][UTF-8]", "CA[UTF-8,GB2312]"]
+)
 def test_of_two_values_the_first_usable_counts(declared: str) -> None:
     text = f"(;{declared}PB[甲乙丙])"
     decoded, flags = decode(text.encode(), LIST)
@@ -94,15 +112,100 @@ def test_every_declared_charset_is_known_to_python_and_keeps_ascii() -> None:
         assert ascii_text.encode("ascii").decode(codec) == ascii_text, codec
 
 
-def test_charset_that_lies() -> None:
-    text = "(;CA[UTF-8]PB[甲]PW[乙]EV[研究会])"
-    assert decode(text.encode("gb18030"), LIST) == (text, {Flag.CHARSET_MISMATCH, Flag.CHARSET_GUESSED})
+def test_of_two_values_the_second_counts_where_the_first_does_not_decode() -> None:
+    text = "(;CA[UTF-8,GB2312]PB[甲乙丙])"
+    assert decode(text.encode("gb18030"), LIST) == (text, frozenset())
 
 
-def test_list_is_tried_in_its_order() -> None:
+@pytest.mark.parametrize(
+    ("declared", "codec"),
+    [("UTF-8", "gb18030"), ("gb2312", "utf-8"), ("ISO-8859-1", "utf-8"), ("ISO8859_1", "gb18030"), ("Big5", "utf-8")],
+)
+def test_charset_that_lies(declared: str, codec: str) -> None:
+    text = f"(;CA[{declared}]PB[甲]PW[乙]EV[研究会])"
+    guessed = set() if codec == "utf-8" else {Flag.CHARSET_GUESSED}
+    assert decode(text.encode(codec), LIST) == (text, {Flag.CHARSET_MISMATCH} | guessed)
+
+
+def test_declared_charset_that_its_bytes_fit_is_believed_whatever_else_they_could_be() -> None:
+    # Each of these is also text in UTF-8, in GB18030, or in both.
+    for codec, name, word in (
+        ("gb18030", "gb2312", "一"),
+        ("latin-1", "ISO-8859-1", "créée"),
+        ("cp949", "EUC-KR", "구리"),
+    ):
+        text = f"(;CA[{name}]PB[{word}])"
+        assert decode(text.encode(codec), LIST) == (text, frozenset()), codec
+
+
+def test_unknown_names_in_the_list_are_passed_over() -> None:
     text = "(;PB[甲]PW[乙])"
-    assert decode(text.encode("gb18030"), LIST) == (text, {Flag.CHARSET_GUESSED})
-    assert decode(text.encode("gb18030"), ("nonsense", "latin-1"))[0] == text.encode("gb18030").decode("latin-1")
+    assert decode(text.encode("gb18030"), ("nonsense", "gb18030")) == (text, {Flag.CHARSET_GUESSED})
+    assert decode(text.encode("gb18030"), ("nonsense",))[1] == {Flag.TEXT_DAMAGED}
+
+
+TEXTS = {
+    "gb18030": ("甲方明 九段", "乙正华", "第3届友谊赛决赛", "白中盘胜"),
+    "cp932": ("甲野太郎", "乙川ソノ子", "名人戦リーグ", "黒中押し勝ち"),
+    "cp949": ("김갑동", "이을수", "제3회 친선대국 결승", "백 불계승"),
+    "cp950": ("陳甲明", "黃乙華", "第三屆友誼賽決賽", "黑中盤勝"),
+    "latin-1": ("Jörn Å", "Hélène", "Championnat créé à Liège", "W+R"),
+}
+
+
+@pytest.mark.parametrize("codec", TEXTS)
+def test_charsets_are_told_apart(codec: str) -> None:
+    black, white, event, result = TEXTS[codec]
+    for text in (
+        f"(;SZ[9]EV[{event}]PB[{black}]PW[{white}]RE[{result}];B[cc])",
+        f"(;SZ[9]PB[{black}]PW[{white}];B[cc])",
+        f"(;SZ[9];B[cc]C[{event}])",
+    ):
+        assert decode(text.encode(codec), LIST) == (text, {Flag.CHARSET_GUESSED})
+        for order in permutations(LIST):
+            assert decode(text.encode(codec), order)[0] == text
+
+
+def test_order_decides_what_the_bytes_do_not() -> None:
+    # Two characters of each charset, none of them of the common ones.
+    data = "(;PB[浑琢])".encode("gb18030")
+    assert decode(data, ("gb18030", "euc_jp"))[0] == data.decode("gb18030")
+    assert decode(data, ("euc_jp", "gb18030"))[0] == data.decode("euc_jp")
+
+
+def test_accented_letters_that_are_one_chinese_character_too() -> None:
+    for text in ("(;PB[A]C[réalisé, créée par B];B[aa])", "(;PB[A]C[agréé par B];B[aa])"):
+        assert decode(text.encode("latin-1"), LIST) == (text, {Flag.CHARSET_GUESSED})
+
+
+def test_ascii_bytes_count_where_a_character_takes_them_in() -> None:
+    # In Big5 the second bytes of these are ASCII; in Shift-JIS all four bytes are characters of their own.
+    text = "(;PB[林張];B[aa])"
+    assert decode(text.encode("big5"), LIST) == (text, {Flag.CHARSET_GUESSED})
+
+
+def test_iso_2022_jp_by_its_escapes() -> None:
+    text = "(;PB[竹本]PW[白番]C[3目];B[aa])"
+    data = text.encode("iso2022_jp")
+    assert data.isascii()
+    assert data.count(b"\\") + data.count(b"]") > text.count("]")
+    assert decode(data, LIST) == (text, {Flag.CHARSET_GUESSED})
+    declared = "(;CA[ISO-2022-JP]" + text[2:]
+    assert decode(declared.encode("iso2022_jp"), LIST) == (declared, frozenset())
+
+
+def test_iso_2022_jp_that_is_not_shifted_back_leaves_the_rest_alone() -> None:
+    data = "(;PB[甲]\n;B[aa])".encode("iso2022_jp").replace(b"\x1b(B", b"")
+    text, flags = decode(data, LIST)
+    assert flags == {Flag.TEXT_DAMAGED, Flag.CHARSET_GUESSED}
+    assert text == data.decode("ascii")
+
+
+def test_a_character_cut_off_in_a_value_takes_no_bracket_along() -> None:
+    for declared, flags in (("", {Flag.CHARSET_GUESSED}), ("CA[gb2312]", set())):
+        head = f"(;{declared}PB[甲乙"
+        data = head.encode("gb18030") + b"\xb5]PW[" + "丙丁]C[研究会对局];B[aa])".encode("gb18030")
+        assert decode(data, LIST) == (f"{head}\ufffd]PW[丙丁]C[研究会对局];B[aa])", flags | {Flag.TEXT_DAMAGED})
 
 
 def test_second_bytes_that_look_like_brackets() -> None:
@@ -116,6 +219,7 @@ def test_second_bytes_that_look_like_brackets() -> None:
 @pytest.mark.parametrize(
     "damaged",
     [
+        b"(;CA[UTF-8]PB[\xe4\xb8\xad\xe5?\xbd]BR[9\xe6\xae\xb5]WR[9\xe6\xae\xb5])",  # declared or not
         b"(;PB[\xe4\xb8\xad\xe5?\xbd]BR[9\xe6\xae\xb5]WR[9\xe6\xae\xb5])",  # middle byte lost
         b"(;PB[\xe4\xb8\xad\xe5\x9b?]BR[9\xe6\xae\xb5]WR[9\xe6\xae\xb5])",  # last byte lost
         b"(;PB[\xe4\xb8\xad?\x9b\xbd]BR[9\xe6\xae\xb5]WR[9\xe6\xae\xb5])",  # first byte lost
@@ -127,8 +231,8 @@ def test_second_bytes_that_look_like_brackets() -> None:
 def test_damaged_utf8_stays_utf8(damaged: bytes) -> None:
     text, flags = decode(damaged, LIST)
     assert flags == {Flag.TEXT_DAMAGED}
-    assert text.startswith("(;PB[中")
-    assert text.count("[") == text.count("]") == 3
+    assert "PB[中" in text
+    assert text.count("[") == text.count("]") == damaged.count(b"]")
     assert text.endswith("BR[9段]WR[9段])")
     assert "\ufffd" in text
 
@@ -156,3 +260,66 @@ def test_utf8_is_read_back(text: str) -> None:
     # A leading mark is a mark and no text; and only a declared charset could say otherwise.
     if not text.startswith("\ufeff") and "A" not in text and "\x00" not in text:
         assert decode(text.encode(), LIST)[0] == text
+
+
+# Moves do not depend on the guess
+
+
+@pytest.mark.parametrize(
+    "codec", sorted({*_CODECS.values(), "shift_jis", "euc_kr", "big5", "gbk"} - {"iso2022_jp_ext"})
+)
+def test_ascii_bytes_are_ascii_unless_they_are_second_bytes_and_no_parenthesis_is_one(codec: str) -> None:
+    seconds = set()
+    for pair in product(range(0x80, 0x100), range(0x80)):
+        try:
+            text = bytes(pair).decode(codec)
+        except UnicodeDecodeError:
+            continue
+        if text[-1] != chr(pair[1]):
+            seconds.add(pair[1])
+        assert not text[:1].isascii()
+    assert all(second >= 0x40 for second in seconds)
+
+
+@lru_cache(maxsize=8)
+def characters(codec: str) -> tuple[str, ...]:
+    """All characters of two bytes, those with a bracket or backslash as the second byte four times over."""
+    found = []
+    for pair in product(range(0x81, 0xFF), range(0x40, 0xFF)):
+        try:
+            text = bytes(pair).decode(codec)
+        except UnicodeDecodeError:
+            continue
+        if len(text) == 1 and text.encode(codec) == bytes(pair):
+            found += [text] * (4 if pair[1] in b"[\\]" else 1)
+    return tuple(found)
+
+
+@st.composite
+def record_in_a_charset(draw: st.DrawFn) -> tuple[bytes, list[str]]:
+    codec = draw(st.sampled_from([codec for codec in TEXTS if codec != "latin-1"]))
+    word = st.lists(st.one_of(st.sampled_from(characters(codec)), st.sampled_from("abc XY12")), min_size=1, max_size=8)
+    moves = draw(st.lists(st.sampled_from(["aa", "cb", "si", "gg"]), min_size=1, max_size=6))
+    nodes = [f";{'BW'[ply % 2]}[{move}]C[{''.join(draw(word))}]" for ply, move in enumerate(moves)]
+    text = f"(;SZ[19]PB[{''.join(draw(word))}]PW[{''.join(draw(word))}]{''.join(nodes)})"
+    return text.encode(codec), moves
+
+
+@given(record_in_a_charset(), st.sampled_from([LIST, LIST[::-1], (), *((name,) for name in LIST)]))
+def test_moves_are_the_same_whatever_the_text_is_taken_for(
+    record: tuple[bytes, list[str]], encodings: tuple[str, ...]
+) -> None:
+    data, moves = record
+    (game,) = parse_member(data, Input(encodings=encodings), Parse(), Rules())
+    assert isinstance(game, Game)
+    assert game.moves.tolist() == [(ord(move[1]) - 97) * 19 + ord(move[0]) - 97 for move in moves]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [b"\xe9]", b"\x83]", b"\xe9] ", b"\xe9\\]", b"\xe9](;", b"\x1b$B!!", b"CA[", b"\xff", b"\xe4\xb8?", b"\xb0\xa1"],
+)
+def test_a_million_odd_bytes_take_no_time(unit: bytes) -> None:
+    data = b"(;CA[gb2312]C[\xe9" + unit * (1_000_000 // len(unit))
+    text, _ = decode(data, LIST)
+    assert len(text) <= 2 * len(data)
