@@ -34,10 +34,11 @@ from pipeline.build import build, check_config
 from pipeline.columns import Columns, Layout
 from pipeline.config import Config, make_config
 from pipeline.encode import encode
+from pipeline.gamekeys import game_keys
 from pipeline.games import Games
 from pipeline.parse import parse_member
 from pipeline.read import ReadTask, read_unit
-from pipeline.replay import game_keys, replay
+from pipeline.replay import replay
 from pipeline.rules import KO_POSITIONAL, KO_SIMPLE
 from pipeline.schemes import SCHEMES, Scheme
 from pipeline.sources import Member, Unit, find_inputs, members, spool, units

@@ -18,9 +18,9 @@ table, and -1 is no game.
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.gamekeys import GAME_FAMILIES, add_move, game_word, move_images, with_setup
 from pipeline.games import Games
 from pipeline.jit import kernel
-from pipeline.replay import GAME_FAMILIES, game_word, move_images, with_move, with_setup
 from pipeline.words import Words
 
 Numbers = NDArray[np.int64]
@@ -65,7 +65,7 @@ def _find_prefixes(games, order, plies, least, keys, slots, ends, images, famili
             for family in range(2):
                 for turn in range(words.shape[1]):
                     after, words[family, turn] = with_setup(
-                        games, game, cursor, ply, words[family, turn], families[family], images[turn]
+                        games, game, cursor, ply, words[family, turn], families[family], images, turn
                     )
             cursor = after
             if ply >= least and ends[ply]:
@@ -74,14 +74,13 @@ def _find_prefixes(games, order, plies, least, keys, slots, ends, images, famili
                 if found and (longest[shorter] < 0 or plies[game] > plies[longest[shorter]]):
                     longest[shorter] = game
             for family in range(2):
-                for turn in range(words.shape[1]):
-                    words[family, turn] = with_move(games, game, ply, words[family, turn], images[turn])
+                add_move(games, game, ply, words[family], images, 0, words.shape[1])
 
 
 def prefix_games(games: Games, plies: Numbers, keys: Words, least: int) -> Numbers:
     """Return int64[G]: the longest game that each one is a prefix of, or -1.
 
-    Of game g the first ``plies[g]`` moves count, ``keys`` uint64[G] are their ``replay.game_keys``, all
+    Of game g the first ``plies[g]`` moves count, ``keys`` uint64[G] are their ``gamekeys.game_keys``, all
     different. Games of fewer than ``least`` plies are no prefixes. The time is that of one walk over all
     moves, whatever the games are.
     """
@@ -98,7 +97,7 @@ def prefix_games(games: Games, plies: Numbers, keys: Words, least: int) -> Numbe
             np.zeros(int(plies[order].max()) + 1, dtype=np.bool_),
             images,
             GAME_FAMILIES,
-            np.zeros((2, len(images)), dtype=np.uint64),
+            np.zeros((2, images.shape[1]), dtype=np.uint64),
             longest,
         )
     return longest

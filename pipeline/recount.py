@@ -18,10 +18,10 @@ from pipeline.columns import POLICY, Columns, ShardError, take_rows
 from pipeline.config import Config
 from pipeline.dedup import split_games
 from pipeline.gamefile import batches
+from pipeline.gamekeys import game_keys
 from pipeline.load import Dataset
 from pipeline.manifest import GAMES, SPLITS, Positions, ShardEntry
 from pipeline.reasons import Status
-from pipeline.replay import game_keys
 from pipeline.rowcheck import MOST_FAULTS, note_rows, same_values
 from pipeline.rows import Sampled, Settled, by_game_and_ply, counts_by_band, joined, located, row_columns, settle
 from pipeline.symmetry import INVERSE, composed

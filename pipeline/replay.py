@@ -30,7 +30,7 @@ from pipeline.board import (
 from pipeline.games import Games
 from pipeline.jit import kernel
 from pipeline.rules import KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT
-from pipeline.words import Words, mix, seed_word
+from pipeline.words import Words, mix
 from pipeline.zobrist import (
     HISTORY_RING,
     LANES,
@@ -45,8 +45,6 @@ from pipeline.zobrist import (
 )
 
 ILLEGAL_SETUP = 6
-
-GAME_FAMILIES = np.array([seed_word("game choosing"), seed_word("game stored")], dtype=np.uint64)
 
 
 @kernel
@@ -266,80 +264,3 @@ def replay(games: Games, history: int = 0, recent: int = 0, facts: KeyFacts | No
             replayed,
         )
     return replayed
-
-
-@kernel
-def game_word(games, game, start):
-    """Return the word of a game without setup and moves: of its size."""
-    return mix(mix(start ^ np.uint64(games.rows[game])) ^ np.uint64(games.cols[game]))
-
-
-@kernel
-def with_setup(games, game, cursor, ply, word, start, images):
-    """Return (cursor, word) after the setup of ``ply``, entries from ``cursor`` on, points turned by ``images``."""
-    setup = np.uint64(0)
-    while cursor < games.setup_start[game + 1] and games.setup_plies[cursor] == ply:
-        point, colour = images[games.setup_points[cursor]], np.uint64(games.setup_colours[cursor])
-        # A sum, since the order of setup stones means nothing; clearing the bare board neither.
-        if ply > 0 or colour != 0:
-            setup += mix(start + (np.uint64(point) << np.uint64(2)) + colour)
-        cursor += 1
-    return cursor, mix(word ^ setup) if setup != 0 else word
-
-
-@kernel
-def with_move(games, game, ply, word, images):
-    """Return the word after move ``ply``, its point turned by ``images``."""
-    place = games.move_start[game] + ply
-    move, colour = np.int64(games.moves[place]), np.uint64(games.colours[place])
-    return mix(word ^ ((np.uint64(images[move]) << np.uint64(2)) + colour))
-
-
-@kernel
-def _prefix_word(games, game, plies, start, images):
-    """Return a word over the size, the setup and the first ``plies`` moves."""
-    word, cursor = game_word(games, game, start), games.setup_start[game]
-    for ply in range(plies):
-        cursor, word = with_setup(games, game, cursor, ply, word, start, images)
-        word = with_move(games, game, ply, word, images)
-    return with_setup(games, game, cursor, plies, word, start, images)[1]
-
-
-@kernel
-def _game_keys(games, order, plies, images, families, turns, keys):
-    for game in order:
-        chosen, best = 0, np.uint64(0)
-        for turn in range(images.shape[0]):
-            word = _prefix_word(games, game, plies[game], families[0], images[turn])
-            if turn == 0 or word < best:
-                chosen, best = turn, word
-        turns[game] = chosen
-        keys[game] = _prefix_word(games, game, plies[game], families[1], images[chosen])
-
-
-def move_images(rows: int, cols: int) -> NDArray[np.int32]:
-    """Return int32[symmetries, rows * cols + 1]: the image of each move of a board, passes included."""
-    turns = range(symmetry.count(rows, cols))
-    images = np.full((len(turns), rows * cols + 1), rows * cols, dtype=np.int32)
-    for turn in turns:
-        images[turn, :-1] = symmetry.destinations(rows, cols, cols, turn).ravel()
-    return images
-
-
-def turned_game_keys(games: Games, plies: NDArray[np.int64]) -> tuple[NDArray[np.uint8], Words]:
-    """Return (turns uint8[G], keys uint64[G]) over size, setup and the first ``plies[g]`` moves.
-
-    Keys are equal for all images of a game; of games with equal keys those that are the same as they
-    stand have the same turn, the first symmetry that leads to the canonical image. Setup stones of one
-    ply count as a set. Setup after the last counted move counts as well.
-    """
-    turns = np.zeros(games.number, dtype=np.uint8)
-    keys: Words = np.zeros(games.number, dtype=np.uint64)
-    for (rows, cols), order in games.by_size().items():
-        _game_keys(games, order, plies, move_images(rows, cols), GAME_FAMILIES, turns, keys)
-    return turns, keys
-
-
-def game_keys(games: Games, plies: NDArray[np.int64]) -> Words:
-    """Return uint64[G]: the keys of ``turned_game_keys``."""
-    return turned_game_keys(games, plies)[1]

@@ -11,13 +11,14 @@ from pipeline import symmetry
 from pipeline.augment import turn_planes
 from pipeline.board import BLACK, WHITE
 from pipeline.encode import encode
+from pipeline.gamekeys import game_keys
 from pipeline.games import Games
 from pipeline.jit import cache_folder, seal
 from pipeline.keys import keyed
 from pipeline.near import clusters, prefix_games
 from pipeline.position import single_game
 from pipeline.progress import Progress
-from pipeline.replay import game_keys, replay
+from pipeline.replay import replay
 from pipeline.schemes import Scheme
 from pipeline.words import seed_word
 

@@ -13,7 +13,7 @@ _LIST = """
     reasons config files coordinates jit words symmetry
     charsets text scan rules headers.size headers.numbers headers.komi headers.result headers.handicap headers.rank
     headers.date
-    board zobrist games replay faults trace
+    board zobrist games replay gamekeys faults trace
     spotset passalive areas eyes ladder_search ladder_answers ladders ladders_alphago whatif
     katago_history katago_moves katago_globals katago
     streams tars zips archives sources mainline parse weights filters table stored read

@@ -16,9 +16,10 @@ from stages import LETTERS, sgf_of, write_games
 from pipeline import symmetry
 from pipeline.config import Config, make_config
 from pipeline.decide import decide_games, whole_table
+from pipeline.gamekeys import game_keys, turned_game_keys
 from pipeline.near import clusters, near_games, prefix_games, repeated
 from pipeline.read import ReadTask, read_unit
-from pipeline.replay import game_keys, replay, turned_game_keys
+from pipeline.replay import replay
 from pipeline.sources import find_inputs, units
 from pipeline.table import MARKS, OPENING_PLIES
 

@@ -18,8 +18,9 @@ from slow_board import Point, SlowBoard, SlowGame
 
 from pipeline import board as fast
 from pipeline import symmetry
+from pipeline.gamekeys import game_keys
 from pipeline.games import Games
-from pipeline.replay import ILLEGAL_SETUP, game_keys, replay
+from pipeline.replay import ILLEGAL_SETUP, replay
 from pipeline.rules import KO_POSITIONAL, KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT
 from pipeline.trace import trace
 
