@@ -16,6 +16,7 @@ from pipeline import config
 from pipeline.reasons import Reason
 from pipeline.streams import DamagedError, EntryKind, Unpacked, archive_kind
 from pipeline.tars import TarReader
+from pipeline.vendor import holds_records
 from pipeline.zips import find_directory, read_entry, zip_entries
 
 LONGEST_NAME = 4096  # characters, the longest path of Linux: longer ones are refused and shown cut
@@ -25,6 +26,7 @@ SLACK = 64 * 2**20  # bytes an archive may unpack to beyond ``max_ratio``, so th
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SEPARATORS = re.compile(r"[/\\]")
 _ARCHIVE = re.compile(r"\.(?:zip|tar|tgz|tbz2?|txz|tar\.(?:gz|bz2|xz))", re.IGNORECASE)
+_TEXT = (".txt", ".tsv", ".kifu")
 _PRIVATE_CATEGORIES = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line separators
 
 
@@ -126,6 +128,11 @@ def is_record(name: str) -> bool:
     return name.rstrip(" ").lower().endswith(".sgf")
 
 
+def is_text(name: str) -> bool:
+    """Whether a name is that of a text, which may be one of records: what is in it decides (``holds_records``)."""
+    return name.rstrip(" ").lower().endswith(_TEXT)
+
+
 def named_archive(name: str) -> Literal["zip", "stream"] | None:
     """Which kind of archive a name promises; None for other files."""
     stem, dot, suffix = name.rpartition(".")
@@ -182,7 +189,7 @@ def _left_out(level: _Level, name: str, kind: EntryKind, *, encrypted: bool = Fa
     if kind == "special":
         return level.skipped(name, Reason.NOT_A_FILE)
     archive = not is_record(name) and named_archive(name) is not None
-    if not archive and not is_record(name):
+    if not archive and not is_record(name) and not is_text(name):
         return level.skipped(name, Reason.NOT_A_RECORD)
     if setting := excluded(f"{level.source}/{level.path(name)}", level.limits, archive=archive):
         return level.skipped(name, Reason.EXCLUDED, setting)
@@ -196,12 +203,15 @@ def _left_out(level: _Level, name: str, kind: EntryKind, *, encrypted: bool = Fa
 
 
 def _contents(level: _Level, name: str, data: bytes | None) -> Iterator[Member | Omitted]:
-    """A record as it is; an archive by its members."""
+    """A record as it is, a text if it holds records, an archive by its members."""
     if data is None:
         detail = f"more than {level.limits.max_member_bytes} bytes"
         yield level.refused(name, Reason.MEMBER_TOO_LARGE, detail)
     elif is_record(name):
         yield Member(level.source, level.path(name), data)
+    elif is_text(name):
+        found = holds_records(data)
+        yield Member(level.source, level.path(name), data) if found else level.skipped(name, Reason.NOT_A_RECORD)
     else:
         inner = replace(level, prefix=level.path(name) + "/", depth=level.depth + 1)
         if (archive_kind(data[:512]) or named_archive(name)) == "zip":
@@ -282,7 +292,7 @@ def plan_zip(
             if entry.kind != "folder":
                 level.meter.member(level.path(entry.name))
                 if _left_out(level, entry.name, entry.kind, encrypted=entry.encrypted) is None:
-                    if not is_record(entry.name):
+                    if not is_record(entry.name) and not is_text(entry.name):
                         return [(directory.start, directory.stop)], None
                     level.meter.unpacked(min(entry.size, limits.max_member_bytes))
             if count % members == 0:

@@ -1,6 +1,9 @@
 """The data card: a README.md inside every data set, in plain words, from the manifest alone."""
 
+from collections.abc import Sequence
+
 from pipeline.manifest import Manifest
+from pipeline.reasons import Flag
 
 
 def _meanings(manifest: Manifest) -> dict[str, str]:
@@ -13,7 +16,7 @@ def _meanings(manifest: Manifest) -> dict[str, str]:
     label, value = ("most often", "mean result") if layout.aggregate else ("", "result")
     return {
         "planes": f"feature planes, {len(layout.planes)} x {form}",
-        "globals": f"numbers of the whole position: {', '.join(layout.globals)}",
+        "globals": f"{len(layout.globals)} numbers of the whole position, float32",
         "move": f"the move played {label}".strip() + f": row * {cols} + column, {layout.area} is a pass",
         "policy_moves": "all moves played there, in rising order",
         "policy_counts": "how often each of them was played",
@@ -36,12 +39,19 @@ def _meanings(manifest: Manifest) -> dict[str, str]:
     }
 
 
+def _numbered(title: str, names: Sequence[str]) -> list[str]:
+    """Return a section that lists names by number, nothing where there are none."""
+    listed = [f"{number}. {name}" for number, name in enumerate(names)]
+    return [f"## {title}", "", *listed, ""] if names else []
+
+
 def data_card(manifest: Manifest) -> str:
     """Return the Markdown text of a data set's card."""
     scheme, rows, records = manifest.scheme, manifest.rows, manifest.records
     layout, meanings = manifest.layout, _meanings(manifest)
     in_lists = ("policy_offsets",) if layout.format == "parquet" else ()  # lists know where they end
     counts = ", ".join(f"{count:,} {name}" for name, count in records.model_dump().items() if name != "seen")
+    assumed = f"{manifest.flags.get(Flag.KOMI_ASSUMED, 0):,} records with the flag {Flag.KOMI_ASSUMED}"
     lines = [
         f"# Go positions, scheme {scheme.name}",
         "",
@@ -49,6 +59,7 @@ def data_card(manifest: Manifest) -> str:
         f"on a frame of {manifest.frame[0]} x {manifest.frame[1]} points, as {manifest.storage.format}.",
         f"From {records.seen:,} records: {counts}.",
         "Games were split before anything else, so that equal and turned copies of a game are in one part.",
+        *([f"{assumed}: {Flag.KOMI_ASSUMED.meaning}."] if Flag.KOMI_ASSUMED in manifest.flags else []),
         "",
         "## Columns",
         "",
@@ -56,10 +67,8 @@ def data_card(manifest: Manifest) -> str:
         "|---|---|",
         *(f"| {name} | {meanings[name]} |" for name in layout.names if name not in in_lists),
         "",
-        "## Planes",
-        "",
-        *(f"{number}. {name}" for number, name in enumerate(scheme.planes)),
-        "",
+        *_numbered("Planes", scheme.planes),
+        *_numbered("Globals", scheme.globals),
         "## Reading it",
         "",
         "```python",
@@ -68,6 +77,7 @@ def data_card(manifest: Manifest) -> str:
         'dataset = pipeline.open_dataset(".")',
         'for batch in dataset.batches("train", batch_size=256, dtype="float32"):',
         '    planes, move, value = batch["planes"], batch["move"], batch["value"]',
+        *(['    numbers = batch["globals"]'] if layout.globals else []),
         "```",
         "",
     ]

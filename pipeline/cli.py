@@ -11,7 +11,7 @@ import multiprocessing.util
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -227,33 +227,75 @@ def show(
 @click.option("--status", type=click.Choice(["kept", "duplicate", "conflicting", "filtered", "rejected"]))
 @click.option("--config", "source", metavar="PRESET|CONFIG.toml", help="What a build of FILE would be told.")
 @_set_option
+@click.option("--rejects", metavar="FOLDER|FILE.zip", help="Write the rejected records there instead.")
+@click.option(
+    "--input", "-i", "inputs", multiple=True, metavar="PATH", help="With --rejects: what DATASET was built from."
+)
 @_json_option
 def explain(
-    what: str, game: str | None, status: str | None, source: str | None, assignments: tuple[str, ...], as_json: bool
-) -> None:
-    """Say of every record of a file, an archive or a data set why it is kept, repaired or rejected."""
+    what: str, game: str | None, status: str | None, source: str | None, assignments: tuple[str, ...],
+    rejects: str | None, inputs: tuple[str, ...], as_json: bool,
+) -> None:  # fmt: skip
+    """Say of every record of a file, an archive or a data set why it is kept, repaired or rejected.
+
+    With --rejects the rejected records are written out, to look at and to run again. A data set does not hold the
+    bytes of its records: they are taken from the inputs it was built from.
+    """
+    from pipeline import explain as explains
+
+    if rejects and status not in {None, "rejected"}:
+        raise click.UsageError(f"--rejects writes rejected records, not those that are {status}")
+    wanted = explains.Wanted(game, "rejected" if rejects else status)
+    found, config = _explained(what, wanted, source, assignments, inputs if rejects else None)
+    first = next(found, None)
+    if first is None and not (rejects and game is None):
+        asked = "record" if game is None else f"record {game!r}"
+        of_status = "" if wanted.status is None else f" that is {wanted.status}"
+        raise Failure(f"{what}: no {asked}{of_status}", FAILED if game is None else WRONG_USAGE)
+    rows = itertools.chain([] if first is None else [first], found)
+    if rejects:
+        _write_rejects(rows, config, rejects, as_json)
+    elif as_json:
+        _say(True, list(rows), ())
+    else:
+        _say(False, None, itertools.chain(explains.lines(next(rows)), *(["", *explains.lines(row)] for row in rows)))
+
+
+def _explained(
+    what: str, wanted: Any, source: str | None, assignments: tuple[str, ...], inputs: tuple[str, ...] | None
+) -> tuple[Iterator[Any], Any]:
+    """Return the records of a file or a data set, and the configuration to read them with again from its inputs.
+
+    ``inputs`` None: they are not to be read again.
+    """
     from pipeline import explain as explains
     from pipeline.arguments import config_without_inputs
     from pipeline.load import open_dataset
     from pipeline.progress import Progress
 
-    _require_path(what)
-    wanted = explains.Wanted(game, status)
-    if os.path.exists(os.path.join(what, "dataset.json")):
-        if source or assignments:
-            raise click.UsageError("--config and --set are for files: a data set was built with its own configuration")
-        found = explains.of_dataset(open_dataset(what), wanted)
-    else:
-        found = explains.of_records(what, config_without_inputs(source, assignments), wanted, Progress())
-    first = next(found, None)
-    if first is None:
-        asked = "record" if game is None else f"record {game!r}"
-        of_status = "" if status is None else f" that is {status}"
-        raise Failure(f"{what}: no {asked}{of_status}", FAILED if game is None else WRONG_USAGE)
-    if as_json:
-        _say(True, [first, *found], ())
-    else:
-        _say(False, None, itertools.chain(explains.lines(first), *(["", *explains.lines(item)] for item in found)))
+    for path in (what, *(inputs or ())):
+        _require_path(path)
+    if not os.path.exists(os.path.join(what, "dataset.json")):
+        if inputs:
+            raise click.UsageError(f"--input is for data sets, and {what} is none")
+        config = config_without_inputs(source, assignments)
+        return explains.of_records(what, config, wanted, Progress()), explains.with_inputs(config, (what,))
+    if source or assignments:
+        raise click.UsageError("--config and --set are for files: a data set was built with its own configuration")
+    if inputs == ():
+        raise click.UsageError(f"{what} does not hold the bytes of its records: name its inputs with --input PATH")
+    dataset = open_dataset(what)
+    return explains.of_dataset(dataset, wanted), explains.with_inputs(explains.config_of(dataset), inputs or ())
+
+
+def _write_rejects(found: Iterable[Any], config: Any, target: str, as_json: bool) -> None:
+    """Write the rejected ones among ``found`` and say which; 1 where the inputs do not hold some of them any more."""
+    from pipeline import rejects
+
+    done = rejects.write_rejects(found, config, target)
+    _say(as_json, rejects.facts_of(done), rejects.lines(done))
+    if done.missing:
+        raise click.exceptions.Exit(FAILED)
 
 
 @cli.command()

@@ -170,7 +170,8 @@ class Parse(_Table):
     two_moves: Literal["reject", "split"] = Field("reject", description="two moves in one node")
     after_two_passes: Literal["keep", "stop"] = Field("keep", description="moves after two passes in a row")
     handicap_moves: Literal["auto", "literal"] = Field(
-        "auto", description="handicap stones written as moves: folded for listed servers (none yet)"
+        "auto",
+        description="handicap stones a listed server writes as moves: set up; missing: put on fixed points",
     )
 
 
@@ -229,6 +230,12 @@ class Filter(_Table):
     rules: tuple[str, ...] | None = Field(None, description='names of rule sets: ["chinese", "japanese"]')
     sources: tuple[str, ...] | None = Field(
         None, description="only records whose source (or source/member) matches one of these globs"
+    )
+    problem_moves: int = Field(
+        60, ge=0, description="with fewer moves and no result, a start that is no handicap makes a problem (0: never)"
+    )
+    gomoku_boards: tuple[Annotated[int, Field(ge=1, le=MAX_SIDE)], ...] = Field(
+        (20,), description="boards on which records that look like gomoku are taken for it"
     )
 
 

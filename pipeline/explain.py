@@ -11,7 +11,7 @@ import pyarrow as pa
 from pipeline import gamefile
 from pipeline.archives import printable
 from pipeline.build import check_config
-from pipeline.config import Config
+from pipeline.config import Config, make_config
 from pipeline.decide import decide_games, whole_table
 from pipeline.headers.rank import rank_name
 from pipeline.load import Dataset
@@ -46,17 +46,20 @@ class Wanted:
 def of_records(path: str, config: Config, wanted: Wanted, progress: Progress | None = None) -> Iterator[Facts]:
     """Yield what a build of ``path`` alone (a file, an archive or a folder) would make of each record, then
     what it would not read. Raises ConfigError, OSError."""
-    check_config(config)
+    scheme, _ = check_config(config)
     warm_up(progress or Progress(quiet=True))
-    limits = config.input.model_copy(update={"paths": (path,)})
-    config = config.model_copy(update={"input": limits})
+    config = with_inputs(config, (path,))
+    limits = config.input
     with tempfile.TemporaryDirectory(prefix="goplanes-") as folder:
         files, omitted = find_inputs(limits)
         work = units(files, limits)
         for file in files:
             if file.kind == "stream":
                 work += spool(file, limits, folder)
-        tasks = [ReadTask(unit, config, str(Path(folder) / f"part-{number}")) for number, unit in enumerate(work)]
+        tasks = [
+            ReadTask(unit, config, str(Path(folder) / f"part-{number}"), scheme.komi)
+            for number, unit in enumerate(work)
+        ]
         reports = [read_unit(task) for task in tasks]
         table = decide_games(whole_table([task.part for task in tasks]), config).drop_columns(KEYS.names)
     yield from _explained(table, wanted)
@@ -64,6 +67,16 @@ def of_records(path: str, config: Config, wanted: Wanted, progress: Progress | N
         row = {**item, "game": None, "flags": [], "meaning": meaning(item["reason"])}
         if row in wanted:
             yield row
+
+
+def with_inputs(config: Config, paths: tuple[str, ...]) -> Config:
+    """Return a configuration with other inputs."""
+    return config.model_copy(update={"input": config.input.model_copy(update={"paths": paths})})
+
+
+def config_of(dataset: Dataset) -> Config:
+    """Return the configuration that a data set was built with, without its inputs. Raises ConfigError."""
+    return make_config(dataset.manifest.config, "dataset.json: config")
 
 
 def of_dataset(dataset: Dataset, wanted: Wanted) -> Iterator[Facts]:

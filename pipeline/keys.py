@@ -38,13 +38,13 @@ def _facts(games: Games, scheme: Scheme) -> tuple[KeyFacts | None, NDArray[np.bo
     plies = replay(games).legal  # nothing may be traced beyond a fault
     words = np.zeros(len(games.moves), dtype=np.uint64)
     positions, points = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    every = np.arange(games.number, dtype=np.int64)
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *games.by_size().values()])  # whole runs of one size
     for first, last in chunks(games, every):
         order = every[first:last]
         if plies[order].sum() == 0:
             continue
         at = np.concatenate([np.arange(plies[game]) + games.move_start[game] for game in order])
-        size = int(games.rows[first]), int(games.cols[first])
+        size = int(games.rows[order[0]]), int(games.cols[order[0]])
         traces = scheme.traces(games, order, plies, size)  # a frame of the board: its points are the board's
         for kind in kinds:
             found = kind(traces)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from pipeline.board import BLACK, EMPTY, WHITE
 from pipeline.config import Parse
 from pipeline.games import OFF_BOARD
+from pipeline.nodes import Fault, Node
 from pipeline.reasons import Flag, Reason
+from pipeline.scan import Scanned, points_of
 
 MAX_MOVES = 65_535
-
-Node = dict[str, list[bytes]]  # property name -> its values as written; never an empty list
 
 _MOVERS = {"B": BLACK, "W": WHITE}
 _SETUP = {"AB": BLACK, "AW": WHITE, "AE": EMPTY}  # the order in which one node's stones are set
@@ -29,16 +29,6 @@ _POINT = re.compile(rb"[A-Za-z]{2}")
 _A = ord("a")
 _TT_PASS_SIDE = 19  # [tt] is a pass on boards up to this side (FF3)
 _PLAYER = {b"B": BLACK, b"b": BLACK, b"1": BLACK, b"W": WHITE, b"w": WHITE, b"2": WHITE}
-
-
-class Fault(Exception):
-    """What makes a record unusable: reason, the value at fault, and the number of the move (from 1)."""
-
-    def __init__(self, reason: Reason, detail: str, move: int | None = None) -> None:
-        super().__init__(detail)
-        self.reason = reason
-        self.detail = detail
-        self.move = move
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +80,38 @@ def read_line(nodes: Iterable[Node], rows: int, cols: int, parse: Parse) -> Line
     return _line(reading)
 
 
+def plain_line(scanned: Scanned, rows: int, cols: int, player: bytes | None) -> Line | None:
+    """Return what ``read_line`` gives for the nodes of a plain record; ``player``: the first value of PL.
+
+    None where a point is not on the board, or one is set up twice.
+    """
+    points = points_of(scanned.moves, rows, cols, max(rows, cols) <= _TT_PASS_SIDE)
+    setup = _plain_setup(scanned, rows, cols) if len(scanned.setup) else _NO_SETUP
+    if points is None or setup is None:
+        return None
+    flags = frozenset({Flag.COLOUR_TWICE}) if scanned.twice else frozenset()
+    first = None if player is None else _PLAYER.get(player.strip()[:1])
+    if first is not None and len(points) and scanned.colours[0] != first:
+        flags |= {Flag.PLAYER_MISMATCH}
+    return Line(*setup, points, scanned.colours, flags)
+
+
+_Setup = tuple[NDArray[np.uint16], NDArray[np.uint16], NDArray[np.int8]]  # plies, points, colours
+_NO_SETUP: _Setup = np.zeros(0, np.uint16), np.zeros(0, np.uint16), np.zeros(0, np.int8)
+
+
+def _plain_setup(scanned: Scanned, rows: int, cols: int) -> _Setup | None:
+    """Return the stones of the start by their points; None where one is off the board or two are on one point."""
+    stones = points_of(scanned.setup, rows, cols, False)
+    if stones is None:
+        return None
+    order = np.argsort(stones)
+    stones = stones[order]
+    if (stones[1:] == stones[:-1]).any():
+        return None
+    return np.zeros(len(stones), dtype=np.uint16), stones, scanned.setup[order, 2].astype(np.int8)
+
+
 def _stops(reading: _Reading, node: Node, points: dict[bytes, int], parse: Parse) -> bool:
     """Read a node of any shape; True if the line ends before it."""
     moves = [(mover, value) for name in node if (mover := _MOVERS.get(name)) for value in node[name]]
@@ -99,7 +121,8 @@ def _stops(reading: _Reading, node: Node, points: dict[bytes, int], parse: Parse
         if moves:
             raise Fault(Reason.MOVE_AND_SETUP, _shown(node), len(reading.moves) + 1)
         if parse.setup_after_root == "reject":
-            raise Fault(Reason.SETUP_AFTER_MOVE, _shown(node), len(reading.moves))  # the move before it
+            policy = 'parse.setup_after_root = "reject"'
+            raise Fault(Reason.SETUP_AFTER_MOVE, _shown(node), len(reading.moves), policy)  # the move before it
         if parse.setup_after_root == "cut":
             reading.flags.add(Flag.SETUP_CUT)
             return True
@@ -109,7 +132,7 @@ def _stops(reading: _Reading, node: Node, points: dict[bytes, int], parse: Parse
     if "PL" in node and not started:
         reading.player = _PLAYER.get(node["PL"][0].strip()[:1])
     if len(moves) > 1 and parse.two_moves == "reject":
-        raise Fault(Reason.TWO_MOVES, _shown(node), len(reading.moves) + 1)
+        raise Fault(Reason.TWO_MOVES, _shown(node), len(reading.moves) + 1, 'parse.two_moves = "reject"')
     area = reading.rows * reading.cols
     for mover, value in moves:
         _play(reading, mover, _move_point(value, points, reading))

@@ -1,30 +1,46 @@
-"""Bytes of a member to games: decode, tokenise, follow the main line, read the headers.
+"""Bytes of a member to games: decode, find the trees, follow the main line, read the headers.
 
-The grammar is sgfmill's, and this is the only module that imports it. Its tokeniser is used as it
-is; the walk over its tokens is ours, because one pass without a tree needs neither recursion nor
-memory for variations. Legality is not looked at here.
+What a tree is is told by ``trees``, what a node by ``nodes``, what a move by ``mainline``: here they are put
+together, and the headers read. Legality is not looked at.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
-from sgfmill import sgf_grammar
 
 from pipeline.config import Input, Parse, ResultKind, Rules
+from pipeline.dialects import OTHER_NAMES, standard_texts, writes_stones_as_moves
+from pipeline.handicaps import with_handicap
 from pipeline.headers.date import read_date
 from pipeline.headers.handicap import read_handicap
 from pipeline.headers.komi import read_komi, writer_of
-from pipeline.headers.rank import read_rank_or_name
+from pipeline.headers.rank import read_rank
 from pipeline.headers.result import Winner, read_result
 from pipeline.headers.size import read_size
-from pipeline.mainline import Fault, Line, Node, read_line
+from pipeline.mainline import Line, plain_line, read_line
+from pipeline.nodes import Fault, Node, main_line
 from pipeline.reasons import Flag, Reason
 from pipeline.rules import resolve
+from pipeline.scan import (
+    HEADER,
+    MARK,
+    MOVE_BLACK,
+    MOVE_WHITE,
+    PLAYER,
+    ROOT_TEXT,
+    STONES_BLACK,
+    STONES_NONE,
+    STONES_WHITE,
+    kind_table,
+    name_code,
+    scan,
+)
 from pipeline.text import decode
+from pipeline.trees import Tree, read_trees, simple_text
 
 MAX_TEXT = 500  # characters kept of a header text
 _MAX_DETAIL = 200
@@ -34,45 +50,29 @@ HEADER_FLAGS = frozenset({
     Flag.KOMI_UNUSABLE, Flag.KOMI_REPAIRED, Flag.KOMI_UNRECORDED, Flag.KOMI_DEFAULT, Flag.RESULT_UNREAD,
     Flag.RESULT_REPAIRED, Flag.RESULT_CODE, Flag.HANDICAP_UNUSABLE, Flag.HANDICAP_REPAIRED, Flag.RANK_UNREAD,
     Flag.RANK_OTHER, Flag.RANK_TITLE, Flag.RANK_IN_NAME, Flag.DATE_UNREAD, Flag.DATE_REPAIRED, Flag.RULES_UNREAD,
+    Flag.OTHER_NAMES, Flag.KOMI_IN_GM, Flag.KOMI_OVERRIDDEN,
 })  # fmt: skip
 _SETTINGS = ("AP", "CA", "FF", "GM", "SZ")
 _FACTS = ("BR", "DT", "EV", "GN", "HA", "KM", "OT", "PB", "PC", "PW", "RE", "RO", "RU", "SO", "TM", "WR")
 _HEADERS = frozenset((*_SETTINGS, *_FACTS))
-_ROOT_TEXTS = frozenset(("C", "PL"))  # kept from the root; below it they are no headers
-_START = re.compile(rb"\(\s*;")
-# After a broken tree only a node that opens like a root begins a game: any other is a variation of it.
-_RESTART = re.compile(
-    rb"\(\s*;\s*(?:AP|BR|CA|DT|EV|FF|GM|GN|HA|KM|PB|PC|PW|RE|RO|RU|SO|ST|SZ|US|WR|FileFormat|GaMe|SiZe)\s*\["
-)
-_STOP = re.compile(rb"\s*(\[)?")  # what is looked at where a tree breaks off
-_ODD_TEXT = re.compile(rb"[\\\n\r\t\f\v]")
+_ROOT_TEXTS = frozenset(("C", "PL", *OTHER_NAMES))  # kept from the root; below it they are no headers
+_MARKS = frozenset(("CR", "LB", "MA", "SQ", "TR"))
+# What the scan of plain records looks at.
+_PROPERTIES = {
+    **dict.fromkeys(_ROOT_TEXTS, ROOT_TEXT), **dict.fromkeys(_HEADERS, HEADER), **dict.fromkeys(_MARKS, MARK),
+    "PL": PLAYER, "B": MOVE_BLACK, "W": MOVE_WHITE, "AB": STONES_BLACK, "AW": STONES_WHITE, "AE": STONES_NONE,
+}  # fmt: skip
+_KINDS = kind_table(_PROPERTIES)
+_NAMES = {name_code(name): name for name in _PROPERTIES}
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_LAST_GAME = 40  # of the numbers that FF4 gives to games
 _MAX_BROKEN = 1_000  # broken trees in a row before the rest of a file is given up
 _LEAST_RECORD = 128  # bytes: a file may hold this many records beyond the first thousand
-# The work on broken trees, which may be read again and again, in bytes: one looked at is one, and a token,
-# which takes about as long as eight of them do in a value whose bracket is missing, eight more.
-_TOKEN_WORK = 8
-_MAX_WORK = 4  # times the size of the file, but at least
+_LEAST_LINE = 16  # the same where each line is one
+# The work on trees that go wrong (``Tree.work``): times the size of the file, but at least.
+_MAX_WORK = 4
 _LEAST_WORK = 16_000_000
-# A token takes some 70 bytes, a node 300, an escape 130 while it is matched: in a file with more than
-# two million bytes that may end a token, a tree is read for three million bytes and no further.
-_TOKEN_ENDS = b"(;)[\\ \n\r\t\f\v"
-_MAX_TOKEN_ENDS = 2_000_000
-_MAX_DENSE_TREE = 3_000_000
-
-Token = tuple[str, bytes]  # sgfmill's: "I" property name, "V" value, "D" one of ( ; )
-
-
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    """A game tree in a file: its first byte, the one after its last, whether it is closed there, and the work that
-    a broken one has cost (0 if closed)."""
-
-    start: int
-    end: int
-    tokens: list[Token]
-    closed: bool
-    work: int
+_EXCERPT = 40  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,136 +137,93 @@ def parse_member(data: bytes, input: Input, parse: Parse, rules: Rules) -> list[
     can need, the rest of the file is one reject: time and memory stay linear.
     Raises on no bytes at all; ``ValueError`` only where the configuration names unknown rules.
     """
-    if b"(" not in data or b";" not in data:
-        return [_no_game(data)]
+    return [record for record, _ in records_of(data, input, parse, rules)]
+
+
+def records_of(
+    data: bytes, input: Input, parse: Parse, rules: Rules, fast: bool = True
+) -> Iterator[tuple[Game | Rejected, bytes]]:
+    """Yield what ``parse_member`` returns, each with its bytes: all of ``data``, or its part of the text as UTF-8
+    with what stands where it breaks off. ``fast``: whether plain records may be scanned, which changes the time and
+    not the records."""
+    if b";" not in data and b"[" not in data:
+        yield _no_game(data), data
+        return
     text, flags = decode(data, input.encodings)
     sgf = text.encode("utf-8", "replace")
-    records: list[Game | Rejected] = []
-    broken = work = 0
-    for tree in _trees(sgf):
-        content = _digest(sgf[tree.start : tree.end])
-        broken_off = None if tree.closed else _break(sgf, tree.end)
-        record = _record(len(records), content, tree.start, tree.tokens, broken_off, flags, parse, rules)
-        records.append(record)
+    if fast and (plain := _plain(sgf, flags, parse, rules)) is not None:
+        yield plain
+        return
+    index = broken = work = 0
+    for tree in read_trees(sgf):
+        record = _record(index, _digest(sgf[tree.start : tree.end]), tree, flags, parse, rules)
+        yield record, sgf[tree.start : tree.seen or tree.end]
+        index += 1
         work += tree.work
         broken = broken + 1 if isinstance(record, Rejected) and record.reason is Reason.BAD_SYNTAX else 0
         if (
             broken >= _MAX_BROKEN
-            or len(records) >= _MAX_BROKEN + len(sgf) // _LEAST_RECORD
+            or index >= _MAX_BROKEN + len(sgf) // (_LEAST_LINE if tree.is_line else _LEAST_RECORD)
             or work > max(_LEAST_WORK, _MAX_WORK * len(sgf))
         ):
-            records.append(_rest(len(records), sgf, tree.end))
-            break
-    return records or [_no_game(data)]
+            yield _rest(index, sgf, tree.end), sgf[tree.end :]
+            return
+    if index == 0:
+        yield _no_game(data), data
 
 
-def _trees(sgf: bytes) -> Iterator[_Tree]:
-    """The game trees of a file, in order; after a broken one they may overlap."""
-    dense = len(sgf) - len(sgf.translate(None, _TOKEN_ENDS)) > _MAX_TOKEN_ENDS
-    match = _START.search(sgf)
-    while match is not None:
-        start = match.start()
-        source = memoryview(sgf)[: start + _MAX_DENSE_TREE] if dense else sgf
-        tokens, end = sgf_grammar.tokenise(source, start)
-        closed = _is_closed(tokens)
-        yield _Tree(start, end, tokens, closed, 0 if closed else _work(sgf, start, end, len(source), len(tokens)))
-        match = _START.search(sgf, end) if closed else _RESTART.search(sgf, start + 1)
+def _plain(sgf: bytes, flags: frozenset[Flag], parse: Parse, rules: Rules) -> tuple[Game, bytes] | None:
+    """Return the game of a file that holds one plain record, and its bytes; None for any other file."""
+    scanned = scan(sgf, _KINDS) if parse.after_two_passes == "keep" else None
+    if scanned is None:
+        return None
+    nodes, raw = _scanned_texts(sgf, scanned.entries.tolist())
+    size, size_flags = read_size(raw.get("SZ"))
+    if raw.get("GM", "1") != "1" or isinstance(size, Reason):
+        return None
+    line = plain_line(scanned, *size, next(iter(nodes.get("PL", (0, []))[1]), None))
+    if line is None:
+        return None
+    record = sgf[scanned.start : scanned.end]
+    flags |= size_flags
+    if any(node for node, _ in nodes.values()):
+        flags |= {Flag.INFO_BELOW_ROOT}
+    try:
+        return _finished(0, _digest(record), size, line, scanned.marked, raw, flags, parse, rules), record
+    except Fault:
+        return None
 
 
-def _work(sgf: bytes, start: int, end: int, limit: int, tokens: int) -> int:
-    """What a broken tree has cost: a value without its bracket was looked at up to ``limit``, though it is no token."""
-    stop = _STOP.match(sgf, end)
-    seen = end if stop is None else limit if stop[1] else stop.end()
-    return seen - start + _TOKEN_WORK * tokens
-
-
-def _is_closed(tokens: list[Token]) -> bool:
-    """sgfmill stops at the parenthesis that closes the tree, at the end, or at what is no token."""
-    return tokens[-1] == ("D", b")") and tokens.count(("D", b"(")) == tokens.count(("D", b")"))
+def _scanned_texts(sgf: bytes, entries: list[list[int]]) -> tuple[dict[str, tuple[int, list[bytes]]], dict[str, str]]:
+    """Return the node and the values of each header of a plain record, and its text, the first node's alone."""
+    nodes: dict[str, tuple[int, list[bytes]]] = {}
+    raw: dict[str, str] = {}
+    for code, node, first, last, odd in entries:
+        name, value = _NAMES[code], sgf[first:last]
+        before = nodes.get(name)
+        if before is None:
+            nodes[name] = node, [value]
+            raw[name] = _simple_text(value) if odd else value[: 8 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
+        elif before[0] == node:
+            before[1].append(value)
+            raw[name] = _text(name, before[1])
+    return nodes, raw
 
 
 def _record(
-    index: int,
-    content: bytes,
-    start: int,
-    tokens: list[Token],
-    broken_off: str | None,
-    flags: frozenset[Flag],
-    parse: Parse,
-    rules: Rules,
+    index: int, content: bytes, tree: Tree, flags: frozenset[Flag], parse: Parse, rules: Rules
 ) -> Game | Rejected:
-    raw: dict[str, str] = {}
+    raw = dict(tree.texts)
     try:
-        if broken_off is not None:
-            raise Fault(Reason.BAD_SYNTAX, broken_off)
-        nodes = _main_line(_longest(tokens) if parse.branch == "longest" else tokens)
+        if tree.fault is not None:
+            raise Fault(Reason.BAD_SYNTAX, tree.fault)
+        nodes = main_line(tree.tokens, parse.branch)
         below = _headers(nodes, raw)
-        return _game(index, content, nodes, raw, flags | below, parse, rules)
+        return _game(index, content, nodes, raw, flags | tree.flags | below, parse, rules)
     except Fault as fault:
-        return Rejected(index, content, fault.reason, fault.detail[:_MAX_DETAIL], fault.move, start, raw)
-
-
-def _main_line(tokens: list[Token]) -> list[Node]:
-    """The nodes of the first branch: all those before the first closing parenthesis."""
-    nodes: list[Node] = []
-    node: Node | None = None
-    values: list[bytes] | None = None
-    for kind, token in tokens:
-        if kind == "V":
-            if values is None:
-                raise Fault(Reason.BAD_SYNTAX, f"a value without a property in node {len(nodes)}")
-            values.append(token)
-            continue
-        if values is not None and not values:
-            raise Fault(Reason.BAD_SYNTAX, f"a property without a value in node {len(nodes)}")
-        values = None
-        if kind == "I":
-            if node is None:
-                # "(B[aa]" for "(;B[aa]", as some editors write it.
-                node = {}
-                nodes.append(node)
-            values = node.setdefault(token.decode("ascii"), [])
-        elif token == b";":
-            node = {}
-            nodes.append(node)
-        elif node is None and nodes:
-            raise Fault(Reason.BAD_SYNTAX, f"a variation without a node after node {len(nodes)}")
-        elif token == b"(":
-            node = None
-        else:
-            break
-    return nodes
-
-
-def _longest(tokens: list[Token]) -> list[Token]:
-    """The tokens of the branch with the most nodes, the first of several, closed by one parenthesis."""
-    parents: list[int] = []
-    spans: list[tuple[int, int]] = []  # the tokens of a sequence, before its variations
-    nodes: list[int] = []  # from the root to the end of a sequence
-    current, opened, best = -1, 0, -1
-    for position, (kind, token) in enumerate(tokens):
-        if kind != "D":
-            continue
-        if token == b";":
-            if len(spans) < len(parents) and current == len(parents) - 1:
-                nodes[current] += 1
-                continue
-            raise Fault(Reason.BAD_SYNTAX, "a node after a variation")
-        if len(spans) < len(parents):
-            spans.append((opened, position))
-            if token == b")" and (best < 0 or nodes[current] > nodes[best]):
-                best = current
-        if token == b"(":
-            nodes.append(nodes[current] if current >= 0 else 0)
-            parents.append(current)
-            current, opened = len(parents) - 1, position
-        else:
-            current = parents[current]
-    path: list[int] = []
-    while best >= 0:
-        path.append(best)
-        best = parents[best]
-    return [token for sequence in reversed(path) for token in tokens[slice(*spans[sequence])]] + [("D", b")")]
+        policy = f"; {fault.policy}" if fault.policy else ""
+        detail = fault.detail[: _MAX_DETAIL - len(policy)] + policy
+        return Rejected(index, content, fault.reason, detail, fault.move, tree.start, raw)
 
 
 def _headers(nodes: list[Node], raw: dict[str, str]) -> frozenset[Flag]:
@@ -293,10 +250,7 @@ def _text(name: str, values: list[bytes]) -> str:
 
 def _simple_text(value: bytes) -> str:
     # Eight bytes a character is more than any text needs, escapes included.
-    value = value[: 8 * MAX_TEXT]
-    if _ODD_TEXT.search(value):
-        value = sgf_grammar.simpletext_value(value)
-    return value.decode("utf-8", "replace")[:MAX_TEXT]
+    return simple_text(value[: 8 * MAX_TEXT]).decode("utf-8", "replace")[:MAX_TEXT]
 
 
 def _game(
@@ -313,7 +267,28 @@ def _game(
     if isinstance(size, Reason):
         raise Fault(size, f"SZ[{raw.get('SZ')}]")
     line = read_line(nodes, *size, parse)
-    return with_headers(index, content, size, line, raw, flags | size_flags, rules)
+    marked = not all(map(_MARKS.isdisjoint, nodes))
+    return _finished(index, content, size, line, marked, raw, flags | size_flags, parse, rules)
+
+
+def _finished(
+    index: int,
+    content: bytes,
+    size: tuple[int, int],
+    line: Line,
+    marked: bool,
+    raw: dict[str, str],
+    flags: frozenset[Flag],
+    parse: Parse,
+    rules: Rules,
+) -> Game:
+    """Return the game of a line; ``marked``: whether points are marked in it. Raises ``Fault``."""
+    handicap, _ = read_handicap(raw.get("HA"))
+    line = with_handicap(line, size, handicap, writes_stones_as_moves(raw), parse)
+    game = with_headers(index, content, size, line, raw, flags, rules)
+    if marked and game.winner is None and not (game.black or game.white):
+        game = replace(game, flags=tuple(sorted({*game.flags, Flag.LECTURE})))
+    return game
 
 
 def with_headers(
@@ -329,18 +304,23 @@ def with_headers(
 
     ``flags``: what was noted of the record before. Raises ``ValueError`` where ``rules`` names unknown rules.
     """
-    handicap, handicap_flags = read_handicap(raw.get("HA"))
-    result, result_flags = read_result(raw.get("RE"))
+    texts, named = standard_texts(raw)
+    handicap, handicap_flags = read_handicap(texts.get("HA"))
+    result, result_flags = read_result(texts.get("RE"))
     even = handicap == 0 and not (line.setup_plies == 0).any()
-    komi, komi_flags = read_komi(raw.get("KM"), writer_of(raw), even, result.margin)
+    komi, komi_flags = read_komi(texts.get("KM"), writer_of(texts), even, result.margin)
     if komi is None and rules.komi_default is not None:
         komi, komi_flags = rules.komi_default, komi_flags | {Flag.KOMI_DEFAULT}
-    rule_set, rules_flags = resolve(raw.get("RU"), rules)
-    black_rank, black_flags = read_rank_or_name(raw.get("BR"), raw.get("PB"))
-    white_rank, white_flags = read_rank_or_name(raw.get("WR"), raw.get("PW"))
-    date, date_flags = read_date(raw.get("DT"))
+    rule_set, rules_flags = resolve(texts.get("RU"), rules)
+    if Flag.HANDICAP_FOLDED in line.flags:
+        handicap = int(np.count_nonzero(line.setup_plies == 0))
+        if komi is None or not 0 <= komi <= 0.5:
+            komi, komi_flags = 0.0, komi_flags - {Flag.KOMI_DEFAULT} | {Flag.KOMI_OVERRIDDEN}
+    black_rank, black_flags = read_rank(texts.get("BR"))
+    white_rank, white_flags = read_rank(texts.get("WR"))
+    date, date_flags = read_date(texts.get("DT"))
     flags = flags.union(line.flags, komi_flags, rules_flags, handicap_flags, result_flags)
-    flags = flags.union(black_flags, white_flags, date_flags)
+    flags = flags.union(black_flags, white_flags, date_flags, named)
     return Game(
         index=index,
         content=content,
@@ -360,30 +340,21 @@ def with_headers(
         black_rank=black_rank,
         white_rank=white_rank,
         date=date,
-        black=raw.get("PB", ""),
-        white=raw.get("PW", ""),
+        black=texts.get("PB", ""),
+        white=texts.get("PW", ""),
         raw=raw,
         flags=tuple(sorted(flags)),
     )
 
 
 def _check_game_value(gm: str | None) -> frozenset[Flag]:
-    """GM is 1 for Go; another number is another game, anything else is doubtful but no reason to lose a game."""
+    """GM is 1 for Go; the number of another game is that game, anything else no reason to lose a game."""
     if gm is None:
         return frozenset()
-    if not _INTEGER.fullmatch(gm):
-        return frozenset({Flag.GAME_VALUE_ODD})
-    if int(gm) != 1:
+    number = int(gm) if _INTEGER.fullmatch(gm) else 0
+    if 1 < number <= _LAST_GAME:
         raise Fault(Reason.NOT_GO, f"GM[{gm}]")
-    return frozenset()
-
-
-def _break(sgf: bytes, end: int) -> str:
-    """Why a tree that is not closed stops at a byte."""
-    excerpt = sgf[end : end + 40].lstrip()
-    if not excerpt:
-        return f"the game tree is not closed where the file ends, at byte {end}"
-    return f"the game tree breaks off at byte {end}: {excerpt.decode('utf-8', 'replace')!r}"
+    return frozenset() if number == 1 else frozenset({Flag.GAME_VALUE_ODD})
 
 
 def _no_game(data: bytes) -> Rejected:
@@ -392,8 +363,8 @@ def _no_game(data: bytes) -> Rejected:
     elif not data.strip(b"\0 \t\r\n"):
         detail = f"{len(data)} bytes, all of them NUL or blank"
     else:
-        detail = f"no '(;' in {len(data)} bytes"
-    return Rejected(0, _digest(data), Reason.NO_GAME, detail, None, 0, {})
+        detail = f"no game tree in {len(data)} bytes: {data[:_EXCERPT].decode('utf-8', 'replace')!r}"
+    return Rejected(0, _digest(data), Reason.NO_GAME, detail[:_MAX_DETAIL], None, 0, {})
 
 
 def _rest(index: int, sgf: bytes, start: int) -> Rejected:

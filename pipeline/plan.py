@@ -4,18 +4,17 @@ import hashlib
 import heapq
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.archives import read_archive
 from pipeline.build import Built, build, check_config, output_path
 from pipeline.config import Config, ConfigError, Input
 from pipeline.manifest import SPLITS
 from pipeline.progress import Progress
 from pipeline.report import counted, size_text, time_text, wrapped
-from pipeline.sources import InputFile, Member, Omitted, find_inputs, members, units
+from pipeline.sources import InputFile, Omitted, find_inputs, read_all
 from pipeline.stages import worker_count
 from pipeline.warm import warm_up
 
@@ -76,7 +75,7 @@ def _sample(files: Sequence[InputFile], limits: Input) -> tuple[list[bytes], int
     bytes and files left out there are in all."""
     heap: list[tuple[int, int, bytes]] = []
     count = size = held = left_out = 0
-    for found in _found(files, limits):
+    for found in read_all(files, limits):
         if isinstance(found, Omitted):
             left_out += 1
             continue
@@ -87,16 +86,6 @@ def _sample(files: Sequence[InputFile], limits: Input) -> tuple[list[bytes], int
         while len(heap) > SAMPLE or (held > _SAMPLE_BYTES and len(heap) > 1):
             held -= len(heapq.heappop(heap)[2])
     return [data for _, _, data in sorted(heap, reverse=True)], count, size, left_out
-
-
-def _found(files: Sequence[InputFile], limits: Input) -> Iterator[Member | Omitted]:
-    """Read all files, one at a time."""
-    for unit in units(files, limits):
-        yield from members(unit, limits)
-    for file in files:
-        if file.kind == "stream":
-            with open(file.path, "rb") as handle:
-                yield from read_archive(file.source, handle, file.size, limits, kind="stream")
 
 
 def _build_sample(chosen: Sequence[bytes], config: Config, folder: Path) -> Built:

@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from pipeline.coordinates import PASS, named_point, point_name
 from pipeline.encode import encode_whole
 from pipeline.faults import REASONS, describe
 from pipeline.games import Games, terms_of
+from pipeline.headers.handicap import MAX_HANDICAP
+from pipeline.headers.komi import MAX_KOMI
 from pipeline.keys import keyed
 from pipeline.replay import ILLEGAL_SETUP, replay
 from pipeline.rules import rule_set
@@ -50,8 +53,8 @@ def encode_position(
     Black if there is none) moves next. ``frame`` (None: the board) is that of the data set. ``rules`` decide what is
     legal; schemes that show rules also see ``komi`` (None: that of the rules) and ``handicap`` (stones, by the record).
     ``options`` are those of the scheme.
-    Raises ValueError, quoting it, for anything that is no setup, move, point or colour, or not legal, and for a
-    position of which the scheme makes no rows.
+    Raises ValueError, quoting it, for anything that is no setup, move, point, colour, komi or handicap, or not legal,
+    and for a position of which the scheme has no rows.
     """
     given = scheme, rows, cols, to_play, frame, rules, komi, handicap, options
     return encode_inputs(setup, moves, *given)[0]
@@ -84,6 +87,7 @@ def encode_inputs(
         raise ValueError("a pass cannot be set up")
     if twice := [point for point in set_points if set_points.count(point) > 1]:
         raise ValueError(f"{point_name(twice[0], rows, cols)} is set up twice")
+    _require_terms(komi, handicap)
     mover = _colour(to_play) if to_play is not None else (BLACK + WHITE - colours[-1] if colours else BLACK)
     game = single_game(
         (rows, cols),
@@ -106,7 +110,7 @@ def inputs_at(
     """
     number, cut = np.zeros(1, dtype=np.int64), _before_a_pass(game, ply, to_play)
     if not keyed(cut, scheme).shown[ply]:
-        raise ValueError(f"{scheme.name} shows no position of the encore, which territory scoring begins by two passes")
+        raise ValueError(f"{scheme.name} has no rows of the encore, which follows two passes under territory scoring")
     planes, numbers = encode_whole(scheme, cut, number, number + ply, frame)
     return planes[0], numbers[0]
 
@@ -168,6 +172,14 @@ def _set_up(setup: object) -> Iterator[tuple[Any, Any]]:
         if isinstance(chosen, str) or not isinstance(chosen, Iterable):
             raise ValueError(f'not a list of points: {chosen!r} (write {{"black": ["D4"]}})')
         yield from ((side, point) for point in chosen)
+
+
+def _require_terms(komi: object, handicap: object) -> None:
+    """Raise ValueError for a komi or a handicap that no record has."""
+    if komi is not None and not (isinstance(komi, Real) and -MAX_KOMI <= float(komi) <= MAX_KOMI):
+        raise ValueError(f"not a komi: {komi!r} (write points, {-MAX_KOMI:g} to {MAX_KOMI:g}, or None)")
+    if handicap is not None and not (isinstance(handicap, Integral) and 0 <= int(handicap) <= MAX_HANDICAP):
+        raise ValueError(f"not a number of handicap stones: {handicap!r}")
 
 
 def _colour(name: str) -> int:

@@ -19,7 +19,8 @@ from pipeline.files import read_report, sha256_of_file, whole_file, write_report
 from pipeline.filters import unwanted
 from pipeline.gamekeys import game_keys, turned_game_keys
 from pipeline.games import Games, terms_of
-from pipeline.parse import Game, Rejected, parse_member
+from pipeline.genre import no_game
+from pipeline.parse import Game, Rejected, records_of
 from pipeline.reasons import Flag, Reason, Status
 from pipeline.replay import replay
 from pipeline.rules import rule_set
@@ -37,11 +38,12 @@ Found = tuple[Row, Game | Rejected | None]
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """Read ``unit`` under ``config`` into ``part`` + ".parquet" and ".json"."""
+    """Read ``unit`` under ``config`` into ``part`` + ".parquet" and ".json"; ``needs_komi``: the scheme shows one."""
 
     unit: Unit
     config: Config
     part: str
+    needs_komi: bool = False
 
 
 def read_unit(task: ReadTask) -> dict[str, Any]:
@@ -60,7 +62,8 @@ def read_unit(task: ReadTask) -> dict[str, Any]:
                 continue
             with_records += 1
             where = {"source": found.source, "member": found.member}
-            for record in parse_member(found.data, task.config.input, task.config.parse, task.config.rules):
+            # One after the other: a text of one game a line may hold any number.
+            for record, _ in records_of(found.data, task.config.input, task.config.parse, task.config.rules):
                 yield where, record
 
     if task.unit.kind == "table":
@@ -80,7 +83,7 @@ def _write_rows(task: ReadTask, records: Iterable[Found]) -> int:
     ):
 
         def flush() -> None:
-            writer.write_table(table_of(_rows(batch, task.config)))
+            writer.write_table(table_of(_rows(batch, task)))
             batch.clear()
 
         for found in records:
@@ -129,8 +132,9 @@ def _row(where: Row, status: Status, reason: Reason | None, detail: str | None) 
     return {**where, "status": status.value, "reason": reason.value if reason else None, "detail": detail, "flags": []}
 
 
-def _rows(batch: list[Found], config: Config) -> list[Row]:
+def _rows(batch: list[Found], task: ReadTask) -> list[Row]:
     """Return the table rows of a batch of records, the games replayed together."""
+    config = task.config
     games = [record for _, record in batch if isinstance(record, Game)]
     arrays = _arrays(games)
     replayed = replay(arrays)
@@ -150,7 +154,7 @@ def _rows(batch: list[Found], config: Config) -> list[Row]:
             rows.append(_rejected_row(where, record))
             continue
         legal, fault = int(replayed.legal[number]), int(replayed.faults[number])
-        row = _game_row(where, record, legal, fault, config)
+        row = _game_row(where, record, legal, fault, task)
         if row["status"] == Status.KEPT:
             start, length = int(arrays.move_start[number]), int(sound[number])
             row |= {
@@ -198,17 +202,22 @@ def _rejected_row(where: Row, record: Rejected) -> Row:
     }
 
 
-def _game_row(where: Row, game: Game, legal: int, fault: int, config: Config) -> Row:
+def _game_row(where: Row, game: Game, legal: int, fault: int, task: ReadTask) -> Row:
     """Return the row of a parsed game: kept, rejected for an illegal move, or filtered."""
-    plies, flags = len(game.moves), list(game.flags)
+    config, plies, flags = task.config, len(game.moves), list(game.flags)
     reason, detail, move = None, None, None
     if fault != LEGAL:
         reason = REASONS[fault]
         move = legal + 1 if reason is not Reason.ILLEGAL_SETUP or legal else None
         detail = describe(reason, legal, game.moves, game.colours, (game.rows, game.cols))
+        detail += f'; rules.illegal = "{config.rules.illegal}"'
     if fault != LEGAL and config.rules.illegal == "keep-prefix" and move is not None:
         plies, reason = legal, None
-        flags = sorted([*flags, Flag.ILLEGAL_TAIL])
+        flags.append(Flag.ILLEGAL_TAIL)
+    if game.komi is None and task.needs_komi:
+        flags.append(Flag.KOMI_ASSUMED)
+    if reason is None and (refused := no_game(game, plies, config.filter)):
+        reason, detail = refused
     status = Status.REJECTED if reason else Status.KEPT
     if status is Status.KEPT and (left_out := unwanted(game, plies, config.filter, where["source"], where["member"])):
         status, (reason, detail) = Status.FILTERED, left_out
@@ -216,7 +225,7 @@ def _game_row(where: Row, game: Game, legal: int, fault: int, config: Config) ->
         "index": game.index,
         "content": game.content,
         "move": move,
-        "flags": [flag.value for flag in flags],
+        "flags": sorted(flag.value for flag in flags),
         "plies": plies,
         "board_rows": game.rows,
         "board_cols": game.cols,

@@ -44,6 +44,7 @@ class Recount:
         settled = settle(positions, config)
         faults = [*misplaced, *_position_faults(dataset.manifest.positions, positions, settled)]
         self._config, self._frame_cols = config, dataset.frame[1]
+        self._shown = "planes or globals" if dataset.scheme.globals else "planes"
         self._rows = positions.take(np.flatnonzero(settled.kept))
         self._columns = _expected_columns(self._rows, row_columns(positions, settled))
         self._ids, starts = np.unique(self._rows.game, return_index=True)
@@ -64,7 +65,8 @@ class Recount:
             self._faults,
             entry,
             start,
-            "its position is none that is kept: merged, in another part, left out by the sample, or not there",
+            "its position is none that is kept: merged, in another part, left out by the sample or the scheme, or not "
+            "there",
             ~known,
         )
         at = np.flatnonzero(known)
@@ -149,7 +151,7 @@ class Recount:
         order = np.lexsort((planes, keys))
         keys, planes = keys[order], planes[order]
         for number in np.flatnonzero((keys[1:] == keys[:-1]) & (planes[1:] != planes[:-1]))[:MOST_FAULTS]:
-            yield f"key {keys[number]}: rows with this key have different planes"
+            yield f"key {keys[number]}: rows with this key have different {self._shown}"
 
 
 def _positions(dataset: Dataset, config: Config) -> tuple[Sampled, list[str]]:

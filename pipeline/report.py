@@ -134,12 +134,19 @@ def _position_lines(manifest: Manifest) -> list[str]:
         text.append(f"overlap       {positions.overlap:,} left out, met in another part; split.overlap=keep keeps them")
         text.append(f"by ply        {_left_out(positions)} of val and test left out")
     if positions.sampled_out:
-        text.append(f"sampled out   {counted(positions.sampled_out, 'position')}")
+        text.append(f"sampled out   {counted(positions.sampled_out, 'position')}{_of_the_encore(manifest)}")
     keys = _keys(manifest)
     if keys and manifest.config.get("dedup", {}).get("positions") != "off":
         bits = manifest.storage.key_bits
         text.append(f"false merges  {false_merges(keys, bits):.1e} expected of {counted(keys, 'key')} of {bits} bits")
     return text
+
+
+def _of_the_encore(manifest: Manifest) -> str:
+    """Return what left out positions where no sample was asked for: the scheme."""
+    asked = manifest.config.get("sample")
+    sampled = not isinstance(asked, dict) or any(asked.get(name) is not None for name in ("per_game", "plies"))
+    return "" if sampled else f", all of the encore: {manifest.scheme.name} has no rows of it"
 
 
 def _left_out(positions: Positions) -> str:

@@ -19,7 +19,7 @@ _MAX_SETUP = 625  # stones: all points of the largest board
 _LEAST_MOVE = 4  # bytes: ";B[]"
 
 # What a property is to the scan; its name is one capital letter or two.
-OTHER, MOVE_BLACK, MOVE_WHITE, STONES_BLACK, STONES_WHITE, STONES_NONE, HEADER, ROOT_TEXT, MARK = range(9)
+OTHER, MOVE_BLACK, MOVE_WHITE, STONES_BLACK, STONES_WHITE, STONES_NONE, HEADER, ROOT_TEXT, PLAYER, MARK = range(10)
 
 _OPEN, _CLOSE, _BEGIN, _END, _NODE, _ESCAPE = (ord(char) for char in "()[];\\")
 _A, _Z, _SMALL_A, _SMALL_Z = (ord(char) for char in "AZaz")
@@ -29,17 +29,20 @@ _NAMES = 32 * 32
 class Scanned(NamedTuple):
     """A plain record. ``end``: the byte after its closing parenthesis; ``start``: that of its opening one.
 
-    ``moves`` uint8[n, 3]: colour, column and row letter (0, 0: a pass written as nothing); ``setup`` uint8[s, 3]:
-    colour, column and row letter of each stone set up before the first move; ``entries`` int32[e, 4] of each header
-    value in order: name (as ``name_code``), node, first byte, byte after the last; ``marked``: whether a property of
-    kind MARK occurs.
+    ``colours`` int8[n]; ``moves`` uint8[n, 2]: column and row letter (0, 0: a pass written as nothing); ``setup``
+    uint8[s, 3]: column and row letter and colour of each stone set up before the first move; ``entries`` int32[e, 5]
+    of each header value in order: name (as ``name_code``), node, first byte, byte after the last, whether it holds a
+    backslash or a blank other than the space; ``twice``: whether one side moves
+    twice in a row; ``marked``: whether a property of kind MARK occurs.
     """
 
     start: int
     end: int
+    colours: NDArray[np.int8]
     moves: NDArray[np.uint8]
     setup: NDArray[np.uint8]
     entries: NDArray[np.int32]
+    twice: bool
     marked: bool
 
 
@@ -64,14 +67,17 @@ def _is_blank(byte):
 
 @kernel
 def _end_of_value(data, at):
-    """Return the place of the bracket that ends the value which begins at ``at``, -1 if there is none."""
-    length = data.shape[0]
+    """Return the place of the bracket that ends the value which begins at ``at``, -1 if there is none; and whether
+    a backslash or a blank other than the space stands in it."""
+    length, odd = data.shape[0], 0
     while at < length:
         byte = data[at]
         if byte == _END:
-            return at
+            return at, odd
+        if byte < 32 or byte == _ESCAPE:
+            odd = 1
         at += 2 if byte == _ESCAPE else 1
-    return -1
+    return -1, odd
 
 
 @kernel
@@ -85,8 +91,8 @@ def _is_point(data, first, last):
 
 
 @kernel
-def _scan(data, kinds, moves, setup, entries, counts):
-    """Read a record; return whether it is plain. ``counts`` int64[6]: start, end, moves, stones, entries, marked."""
+def _scan(data, kinds, colours, moves, setup, entries, counts):
+    """Read a record; return whether it is plain. ``counts`` int64[7]: the numbers of ``Scanned``."""
     length = data.shape[0]
     at = 0
     while at < length and _is_blank(data[at]):
@@ -94,7 +100,7 @@ def _scan(data, kinds, moves, setup, entries, counts):
     if at == length or data[at] != _OPEN:
         return False
     start = at
-    played = stones = noted = marked = 0
+    played = stones = noted = twice = marked = 0
     node = in_node = -1  # moves in this node
     at += 1
     while True:
@@ -126,7 +132,7 @@ def _scan(data, kinds, moves, setup, entries, counts):
             return False
         while at < length and data[at] == _BEGIN:
             first = at + 1
-            last = _end_of_value(data, first)
+            last, odd = _end_of_value(data, first)
             if last < 0:
                 return False
             at = last + 1
@@ -138,28 +144,33 @@ def _scan(data, kinds, moves, setup, entries, counts):
                 in_node += 1
                 if in_node > 1 or played == moves.shape[0] or not (last == first or _is_point(data, first, last)):
                     return False
-                moves[played, 0] = kind - MOVE_BLACK + 1
-                moves[played, 1] = data[first] if last > first else 0
-                moves[played, 2] = data[first + 1] if last > first else 0
+                colours[played] = kind - MOVE_BLACK + 1
+                if played > 0 and colours[played - 1] == colours[played]:
+                    twice = 1
+                moves[played, 0] = data[first] if last > first else 0
+                moves[played, 1] = data[first + 1] if last > first else 0
                 played += 1
             elif kind == MARK:
                 marked = 1
-            elif kind == HEADER or kind == ROOT_TEXT:
+            elif kind == HEADER or kind == ROOT_TEXT or kind == PLAYER:
+                if kind == PLAYER and node > 0 and played == in_node:
+                    return False  # who moves first is told below the root
                 if kind == HEADER or node == 0:
                     if noted == entries.shape[0]:
                         return False
                     entries[noted, 0], entries[noted, 1] = code, node
-                    entries[noted, 2], entries[noted, 3] = first, last
+                    entries[noted, 2], entries[noted, 3], entries[noted, 4] = first, last, odd
                     noted += 1
             elif last > first:
                 # Stones that stand in a node with the first move are part of the start wherever they are written.
                 if played > in_node or stones == setup.shape[0] or not _is_point(data, first, last):
                     return False
-                setup[stones, 0] = kind - STONES_BLACK + 1 if kind != STONES_NONE else 0
-                setup[stones, 1], setup[stones, 2] = data[first], data[first + 1]
+                setup[stones, 0], setup[stones, 1] = data[first], data[first + 1]
+                setup[stones, 2] = kind - STONES_BLACK + 1 if kind != STONES_NONE else 0
                 stones += 1
     at += 1
-    counts[0], counts[1], counts[2], counts[3], counts[4], counts[5] = start, at, played, stones, noted, marked
+    counts[0], counts[1], counts[2], counts[3], counts[4] = start, at, played, stones, noted
+    counts[5], counts[6] = twice, marked
     while at < length:
         if not _is_blank(data[at]) and data[at] != 0 and data[at] != 26:
             return False
@@ -172,24 +183,27 @@ def scan(record: bytes, kinds: NDArray[np.int8]) -> Scanned | None:
     if len(record) > MAX_BYTES:
         return None
     data = np.frombuffer(record, dtype=np.uint8)
-    moves = np.empty((len(record) // _LEAST_MOVE + 1, 3), dtype=np.uint8)
+    most = len(record) // _LEAST_MOVE + 1
+    colours, moves = np.empty(most, dtype=np.int8), np.empty((most, 2), dtype=np.uint8)
     setup = np.empty((_MAX_SETUP, 3), dtype=np.uint8)
-    entries = np.empty((_MAX_ENTRIES, 4), dtype=np.int32)
-    counts = np.empty(6, dtype=np.int64)
-    if not _scan(data, kinds, moves, setup, entries, counts):
+    entries = np.empty((_MAX_ENTRIES, 5), dtype=np.int32)
+    counts = np.empty(7, dtype=np.int64)
+    if not _scan(data, kinds, colours, moves, setup, entries, counts):
         return None
-    start, end, played, stones, noted, marked = counts.tolist()
-    return Scanned(start, end, moves[:played], setup[:stones], entries[:noted], bool(marked))
+    start, end, played, stones, noted, twice, marked = counts.tolist()
+    return Scanned(
+        start, end, colours[:played], moves[:played], setup[:stones], entries[:noted], bool(twice), bool(marked)
+    )
 
 
 @kernel
 def _place(letters, rows, cols, tt_passes, points):
     """Set ``points`` to row * cols + col, a pass rows * cols; return whether all are on the board."""
     for i in range(letters.shape[0]):
-        col, row = np.int64(letters[i, 1]) - _SMALL_A, np.int64(letters[i, 2]) - _SMALL_A
+        col, row = np.int64(letters[i, 0]) - _SMALL_A, np.int64(letters[i, 1]) - _SMALL_A
         if col >= 0 and col < cols and row >= 0 and row < rows:
             points[i] = row * cols + col
-        elif letters[i, 1] == 0 or (tt_passes and col == 19 and row == 19):
+        elif letters[i, 0] == 0 or (tt_passes and col == 19 and row == 19):
             points[i] = rows * cols
         else:
             return False
@@ -197,9 +211,9 @@ def _place(letters, rows, cols, tt_passes, points):
 
 
 def points_of(letters: NDArray[np.uint8], rows: int, cols: int, tt_passes: bool) -> NDArray[np.uint16] | None:
-    """Return uint16[n]: the points of ``Scanned.moves`` or ``setup`` on a board; None where one is not on it.
+    """Return uint16[n]: the points on a board of ``Scanned.moves`` or ``setup``; None where one is not on it.
 
-    ``tt_passes``: whether "tt" off the board is a pass.
+    ``letters`` uint8[n, 2 or more]: column and row letter first. ``tt_passes``: whether "tt" off the board is a pass.
     """
     points = np.empty(len(letters), dtype=np.uint16)
     return points if _place(letters, rows, cols, tt_passes, points) else None

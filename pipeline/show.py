@@ -164,13 +164,16 @@ def show_record(
     except ValueError as error:
         raise RecordError(f"{path}: {error}") from None
     label = move_name(int(record.moves[ply]), rows, cols) if ply < last else None
+    komi = "unknown" if record.komi is None else format(record.komi, "g")
+    if record.komi is None and scheme.komi:
+        komi += f": {scheme.name} shows {game.terms.komi[0]:g}, that of the rules"
     facts: Facts = {"file": path, "game_number": number, "ply": ply, "moves": last, "label": label, "komi": record.komi}
     facts |= {"winner": record.winner, "margin": record.margin, "rules": record.rules} | _board_facts(position)
     text = [
         f"{printable(path)}, game {number}: position after {ply} of {last} moves",
         *_drawn(position),
         f"next move    {label or 'none: the record ends here'}",
-        f"komi         {'unknown' if record.komi is None else format(record.komi, 'g')}",
+        f"komi         {komi}",
         f"rules        {record.rules}",
     ]
     drawn = {}

@@ -9,7 +9,7 @@ import hashlib
 import heapq
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, Literal
@@ -22,6 +22,7 @@ from pipeline.archives import (
     Omitted,
     excluded,
     is_record,
+    is_text,
     named_archive,
     plan_zip,
     printable,
@@ -31,6 +32,7 @@ from pipeline.archives import (
 from pipeline.files import NotAFileError, require_file, whole_file
 from pipeline.reasons import Reason
 from pipeline.streams import archive_kind
+from pipeline.vendor import HEAD, holds_records
 
 __all__ = [
     "InputChangedError",
@@ -41,6 +43,7 @@ __all__ = [
     "find_inputs",
     "members",
     "opened",
+    "read_all",
     "spool",
     "units",
 ]
@@ -220,7 +223,7 @@ class _Finder:
             # Before it is opened: opening a pipe would wait for its other end.
             if not stat.S_ISREG(os.stat(path).st_mode):
                 self._omit(source, "skipped", Reason.NOT_A_FILE)
-            elif kind is None and path not in self.given:
+            elif kind is None and path not in self.given and not is_text(name):
                 self._omit(source, "skipped", Reason.NOT_A_RECORD)
             elif setting := excluded(source, self.limits, archive=kind in ("zip", "stream")):
                 self._omit(source, "skipped", Reason.EXCLUDED, setting)
@@ -243,9 +246,13 @@ class _Finder:
         with open(path, "rb") as handle:
             status = os.fstat(handle.fileno())
             if kind not in ("record", "table"):
-                # What the bytes say goes before the name: downloads are unpacked or renamed on the way.
-                kind = archive_kind(handle.read(512)) or kind or "record"
+                head = handle.read(HEAD)
                 handle.seek(0)
+                if kind is None and path not in self.given and not holds_records(head):
+                    self._omit(source, "skipped", Reason.NOT_A_RECORD)
+                    return
+                # What the bytes say goes before the name: downloads are unpacked or renamed on the way.
+                kind = archive_kind(head[:512]) or kind or "record"
             if kind == "record" and status.st_size > self.limits.max_member_bytes:
                 detail = f"{status.st_size} bytes, more than {self.limits.max_member_bytes}"
                 self._omit(source, "refused", Reason.MEMBER_TOO_LARGE, detail)
@@ -343,6 +350,16 @@ def members(unit: Unit, limits: config.Input) -> Iterator[Member | Omitted]:
             part = unit.start, unit.stop
             yield from read_archive(file.source, handle, file.size, limits, kind="zip", part=part)
     yield from unit.omitted
+
+
+def read_all(files: Sequence[InputFile], limits: config.Input) -> Iterator[Member | Omitted]:
+    """Read all loose files and archives in this process, one member at a time. Raises ``InputChangedError``."""
+    for unit in units(files, limits):
+        yield from members(unit, limits)
+    for file in files:
+        if file.kind == "stream":
+            with opened(file) as handle:
+                yield from read_archive(file.source, handle, file.size, limits, kind="stream")
 
 
 def _loose(file: InputFile) -> Member:

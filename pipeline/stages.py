@@ -101,7 +101,8 @@ class Stages:
         """Read all inputs into parts of the game table; return the parts and their reports."""
         folder = self.folder.stage("read")
         tasks = [
-            ReadTask(unit, self.config, str(folder / f"part-{number:06d}")) for number, unit in enumerate(self._units())
+            ReadTask(unit, self.config, str(folder / f"part-{number:06d}"), self.job.scheme.komi)
+            for number, unit in enumerate(self._units())
         ]
         reports = self._run_stage(
             "read",

@@ -67,7 +67,7 @@ def _repeated_lines(found: Sequence[Facts]) -> list[str]:
     cells = [["most repeated", "part", "row", "ply", "game", "key", "to play", "moves"]]
     for item in found:
         moves = [move["move"] + (f" {move['count']:,}" if move["count"] else "") for move in item["moves"]]
-        more = [f"{len(moves) - _MOVES:,} others"] if len(moves) > _MOVES else []
+        more = [counted(len(moves) - _MOVES, "other")] if len(moves) > _MOVES else []
         numbers = [f"{item['weight']:,g}", item["split"], *(str(item[name]) for name in ("row", "ply", "game", "key"))]
         side = {1: "Black", 2: "White"}.get(item["to_play"], "?")
         cells.append([*numbers, side, ", ".join([*moves[:_MOVES], *more])])

@@ -25,7 +25,9 @@ BLOCK_RECORDS = 500
 Row = dict[str, Any]
 
 # What is noted of a record once it is parsed; a rebuild finds it out again.
-_LATER_FLAGS = frozenset({Flag.ILLEGAL_TAIL, Flag.TURNED_COPY, Flag.PREFIX_OF, Flag.NEAR_DUPLICATE_OF})
+_LATER_FLAGS = frozenset({
+    Flag.KOMI_ASSUMED, Flag.ILLEGAL_TAIL, Flag.TURNED_COPY, Flag.PREFIX_OF, Flag.NEAR_DUPLICATE_OF,
+})  # fmt: skip
 _FLAGS = {flag.value: flag for flag in Flag}
 _REASONS = frozenset(reason.value for reason in Reason)
 _CARRIED = ("status", "reason", "detail", "index", "content", "move", "offset", "flags", "raw")

@@ -61,7 +61,8 @@ def dataset_lines(dataset: Dataset) -> list[str]:
     text = [
         f"{dataset.folder}, made by {manifest.software}",
         f"scheme        {scheme.name} version {scheme.version}, {report.counted(len(scheme.planes), 'plane')} "
-        f"on a frame of {manifest.frame[0]}x{manifest.frame[1]}",
+        + (f"and {report.counted(len(scheme.globals), 'global')} " if scheme.globals else "")
+        + f"on a frame of {manifest.frame[0]}x{manifest.frame[1]}",
         f"format        {storage.format}, planes {'packed' if storage.packed else 'unpacked'}",
     ]
     for split, part in facts["parts"].items():

@@ -83,12 +83,17 @@ def tally(column: pa.ChunkedArray) -> Counter[str]:
 
 
 def _values(table: pa.Table, name: str) -> Any:
-    """Return a list column as (values, offsets from 0 on), without copying a single-chunk table."""
+    """Return a list column as (values, offsets from 0 on), without copying a single-chunk table.
+
+    Raises ValueError where a value is null.
+    """
     column = table.column(name).combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
-    return column.flatten().to_numpy(zero_copy_only=False), offsets - offsets[0]
+    offsets, values = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64), column.flatten()
+    if values.null_count:
+        raise ValueError(f"game table: a null in {name}")
+    return values.to_numpy(zero_copy_only=False), offsets - offsets[0]
 
 
 def games_of(table: pa.Table) -> Games:
@@ -104,7 +109,7 @@ def games_of(table: pa.Table) -> Games:
     for one, other in ((move_start, colour_start), (setup_start, point_start), (setup_start, paint_start)):
         if not np.array_equal(one, other):
             raise ValueError("game table: lists of different lengths")
-    rules = [rule_set(name) for name in table.column("rules").to_pylist()]
+    rules = [rule_set(name or "") for name in table.column("rules").to_pylist()]
     games = Games(
         table.column("board_rows").to_numpy().astype(np.uint8),
         table.column("board_cols").to_numpy().astype(np.uint8),

@@ -208,9 +208,16 @@ def _recode(dataset: Dataset, config: Config, chosen: _Sample) -> Iterator[str]:
     except ValueError as error:
         yield f"cannot encode again: {error}"
         return
-    if (scheme.version, scheme.plane_names, scheme.global_names) != (stored.version, stored.planes, stored.globals):
+    if scheme.version != stored.version:
         yield f"cannot encode again: made with version {stored.version} of {stored.name}, this is {scheme.version}"
         return
+    for kind, names, known in (
+        ("planes", stored.planes, scheme.plane_names),
+        ("globals", stored.globals, scheme.global_names),
+    ):
+        if names != known:
+            yield f"cannot encode again: its {kind} are not those of {stored.name}"
+            return
     if not chosen.rows:
         return
     table = games_with(dataset, np.unique(np.array([row["game"] for _, row in chosen.rows], dtype=np.uint64)))
@@ -225,7 +232,7 @@ def _recode(dataset: Dataset, config: Config, chosen: _Sample) -> Iterator[str]:
         number, ply = place.get(int(row["game"])), int(row["ply"])
         if number is None or ply >= games.move_start[number + 1] - games.move_start[number]:
             continue  # told of with the rows
-        if replayed.legal[number] < ply:
+        if replayed.legal[number] <= ply:  # no kernel may see its move either
             yield f"{name}: move {replayed.legal[number] + 1} of game {row['game']} is illegal"
         else:
             rows.append((number, ply, name, row))

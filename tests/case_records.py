@@ -161,6 +161,25 @@ def who_moves_first(case: Case) -> None:
         case.expected.check(name, data.to_play(game))
 
 
+def handicap_as_moves(case: Case) -> None:
+    data = case.build()
+    game = case.only(data)
+    assert "komi-overridden" in game["flags"]
+    assert data.moves(game) == ["qn", "nq", "fc", "df", "jd"]
+    case.expected.check("handicap", game["handicap"])
+    case.expected.check("komi", game["komi"])
+    case.expected.check("to_play", data.to_play(game))
+    case.expected.check_points("start_black", data.stones(game, 0)[0])
+    assert data.stones(game, 0)[1] == set()
+    case.expected.check("winner", game["winner"])
+    literal = case.expected.table("literal")
+    as_written = case.build(parse={"handicap_moves": "literal"})
+    (game,) = as_written.games
+    literal.check("positions", as_written.positions(game))
+    literal.check("to_play", as_written.to_play(game))
+    assert as_written.stones(game, 3) == data.stones(data.games[0], 0)
+
+
 def one_node_one_move(case: Case) -> None:
     data = case.build()
     for name in case.expected.keys:
@@ -187,7 +206,7 @@ def hash_after_capture(case: Case) -> None:
         shutil.copy(case.folder / name, inputs)
     # The same stones set up: what a key built from the stones alone is, for either side to move.
     for name, first in (("white", "W"), ("black", "B")):
-        text = f"(;GM[1]FF[4]SZ[9]AB[ab][ba][cc]AW[gg]PL[{first}];{first}[ee])"
+        text = f"(;GM[1]FF[4]SZ[9]RE[B+R]AB[ab][ba][cc]AW[gg]PL[{first}];{first}[ee])"
         (inputs / f"setup-{name}.sgf").write_text(text)
     data = case.build(inputs, dedup={"reach": "board"}, split=ALL_TRAIN)
     capture, plain = (data.kept(name) for name in ("capture", "plain"))

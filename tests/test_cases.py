@@ -16,7 +16,6 @@ from case_runner import CASES, Case, Expected, json_block, say  # noqa: E402
 
 # Cases and keys of cases that speak of what does not exist yet.
 NOT_YET = {
-    "022-handicap-as-black-moves": "leading Black moves of a listed server are not folded into a handicap yet",
     "051-handle-opened-before-fork": "the one epoch of it is in test_load.py; the shuffling loader does not exist yet",
     "053-every-row-once-per-epoch": "the loader over ranks does not exist yet",
 }
@@ -35,6 +34,7 @@ RUN: dict[str, Callable[[Case], None]] = {
     "017-snapback-is-not-ko": case_records.snapback,
     "018-capture-before-own-liberties": case_records.capture_first,
     "021-who-moves-first": case_records.who_moves_first,
+    "022-handicap-as-black-moves": case_records.handicap_as_moves,
     "025-one-node-one-move": case_records.one_node_one_move,
     "026-illegal-moves-by-kind": case_records.illegal_moves,
     "028-hash-after-capture": case_records.hash_after_capture,

@@ -276,6 +276,7 @@ def test_the_fingerprint_covers_what_decides_the_rows() -> None:
         "filter.komi": [0, 9], "filter.results": ["score"], "filter.min_rank": "1d", "filter.players_exclude": ["x"],
         "filter.dates": ["2016", "2016"], "filter.rank_of": "either", "filter.players": ["x"], "filter.rules": ["aga"],
         "filter.sources": ["x"],
+        "filter.problem_moves": 5, "filter.gomoku_boards": [15],
         "dedup.games": False, "dedup.positions": "off", "dedup.reach": "board", "dedup.near": "drop",
         "dedup.key_bits": 128,
         "split.val": 0.2, "split.test": 0.2, "split.seed": 5, "split.plies": 5, "split.overlap": "keep",

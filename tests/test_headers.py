@@ -13,7 +13,7 @@ from pipeline.headers.date import read_date
 from pipeline.headers.handicap import read_handicap
 from pipeline.headers.komi import ANY_WRITER, Writer, read_komi, writer_of
 from pipeline.headers.numbers import arabic, plain, read_amount
-from pipeline.headers.rank import read_rank, read_rank_or_name
+from pipeline.headers.rank import read_rank
 from pipeline.headers.result import Result, read_result
 from pipeline.headers.size import read_size
 from pipeline.reasons import Flag, Reason
@@ -448,27 +448,6 @@ def test_ranks_that_are_not_understood(text: str) -> None:
     assert read_rank(text) == (None, {Flag.RANK_UNREAD})
 
 
-@pytest.mark.parametrize(
-    ("rank", "name", "value", "flag"),
-    [
-        ("", "甲乙丙 八段", 38, Flag.RANK_IN_NAME),
-        (None, "甲乙九段", 39, Flag.RANK_IN_NAME),
-        (None, "A B (9d)", 39, Flag.RANK_IN_NAME),
-        (" ", "A 4p", 44, Flag.RANK_IN_NAME),
-        ("3d", "甲乙九段", 33, None),
-        ("?", "甲乙九段", None, None),
-        (None, "A1d", None, None),
-        (None, "甲十段", None, None),
-        (None, "A, 4p & B, 9p", None, None),
-        (None, None, None, None),
-    ],
-)
-def test_a_rank_at_the_end_of_the_name(
-    rank: str | None, name: str | None, value: int | None, flag: Flag | None
-) -> None:
-    assert read_rank_or_name(rank, name) == (value, frozenset() if flag is None else {flag})
-
-
 # Dates
 
 
@@ -594,9 +573,9 @@ def test_no_text_raises_and_no_number_is_wild(text: str) -> None:
     assert result.kind != "unfinished" or result.winner is None
     stones, _ = read_handicap(text)
     assert 0 <= stones <= 625
-    for rank, flags in (read_rank(text), read_rank_or_name(None, text)):
-        assert rank is None or 1 <= rank <= 49
-        assert rank is None or flags <= {Flag.RANK_TITLE, Flag.RANK_IN_NAME}
+    rank, flags = read_rank(text)
+    assert rank is None or 1 <= rank <= 49
+    assert rank is None or flags <= {Flag.RANK_TITLE}
     date, _ = read_date(text)
     assert date is None or len(date) in (4, 7, 10)
     size, _ = read_size(text)

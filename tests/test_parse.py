@@ -178,14 +178,24 @@ def test_properties_after_a_comment_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gm", "flags"), [("", ()), ("GM[1]", ()), ("GM[5.5]", (Flag.GAME_VALUE_ODD,)), ("GM[go]", (Flag.GAME_VALUE_ODD,))]
+    ("gm", "flags"),
+    [
+        ("", ()),
+        ("GM[1]", ()),
+        ("GM[ 01 ]", ()),
+        ("GM[5.5]KM[5.5]", (Flag.GAME_VALUE_ODD,)),
+        ("GM[go]", (Flag.GAME_VALUE_ODD,)),
+        ("GM[0]", (Flag.GAME_VALUE_ODD,)),
+        ("GM[41]", (Flag.GAME_VALUE_ODD,)),
+    ],
 )
 def test_game_values_that_are_go(gm: str, flags: tuple[Flag, ...]) -> None:
     assert game(f"(;{gm}SZ[9];B[cc])").flags == flags
 
 
-def test_another_game() -> None:
-    assert rejected("(;GM[4]SZ[9];B[cc])") == (Reason.NOT_GO, None)
+@pytest.mark.parametrize("number", [2, 4, 7, 40])
+def test_another_game(number: int) -> None:
+    assert rejected(f"(;GM[{number}]SZ[9];B[cc])") == (Reason.NOT_GO, None)
 
 
 def test_rules_of_the_record() -> None:
@@ -238,12 +248,18 @@ def test_branches() -> None:
     assert letters(game(TREE, parse={"branch": "longest"})) == ["aa", "dd", "ee", "ff"]
 
 
+@pytest.mark.parametrize("branch", ["first", "longest"])
+def test_parentheses_that_open_nothing(branch: str) -> None:
+    for text in (f"(;{HEAD};B[aa]((;W[bb])))", f"((;{HEAD}((;B[aa]((;W[bb]))))))"):
+        assert letters(game(text, parse={"branch": branch})) == ["aa", "bb"]
+
+
 def test_a_node_without_its_semicolon_after_a_parenthesis() -> None:
     assert letters(game(f"(;{HEAD};B[aa](W[bb]))")) == ["aa", "bb"]
 
 
 def test_collection_with_a_bad_game_in_the_middle() -> None:
-    for middle in ("(;SZ[big];B[cc])", f"(;{HEAD};B[cc] 5 W[gg]", f"(;{HEAD};B[cc]", f"(;{HEAD}B)"):
+    for middle in ("(;SZ[big];B[cc])", f"(;{HEAD};B[cc] 5 W[gg]", f"(;{HEAD};B[cc]]", f"(;{HEAD}B)"):
         records = read(f"(;{HEAD};B[cc];W[gg])\n{middle}\n(;{HEAD};B[gg])")
         assert [record.index for record in records] == list(range(len(records)))
         assert isinstance(records[0], Game)
@@ -265,13 +281,11 @@ def test_variation_of_a_broken_tree_is_no_game() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        f"(;{HEAD};B[cc]",
         f"(;{HEAD};B[cc",
         f"(;{HEAD};B",
         f"(;{HEAD};B;W[cc])",
         f"(;{HEAD};[cc])",
         f"(;{HEAD};B[cc]())",
-        f"(;{HEAD};B[cc]((;W[gg])))",
         f"(;{HEAD};B[cc] 5)",
     ],
 )
@@ -335,6 +349,19 @@ def test_values_that_are_no_move(value: str) -> None:
 def test_the_move_says_who_moves(setup_text: str, moves: str, movers: str, flags: tuple[Flag, ...]) -> None:
     record = game(f"(;{HEAD}{setup_text}{moves})")
     assert (colours(record), record.flags) == (movers, flags)
+
+
+def test_a_reject_names_the_setting_that_decided() -> None:
+    for text, policy in (
+        (f"(;{HEAD};B[cc]W[gg])", 'B[cc]W[gg]; parse.two_moves = "reject"'),
+        (f"(;{HEAD};B[cc];AB[gg])", 'AB[gg]; parse.setup_after_root = "reject"'),
+        (f"(;{HEAD};B[{'x' * 500}]W[])", 'parse.two_moves = "reject"'),
+        (f"(;{HEAD};B{'[aa]' * 100})", 'parse.two_moves = "reject"'),
+    ):
+        (record,) = read(text, parse={"setup_after_root": "reject"})
+        assert isinstance(record, Rejected)
+        assert record.detail.endswith(policy)
+        assert len(record.detail) <= 200
 
 
 @pytest.mark.parametrize("node", ["B[cc][gg]", "B[cc]W[gg]", "B[cc]C[x]B[cc]"])
@@ -473,7 +500,7 @@ def test_work_on_broken_trees_is_bounded(piece: str, tail: str, monkeypatch: pyt
     monkeypatch.setattr(sgf_grammar, "tokenise", counting)
     data = (piece * (400_000 // len(piece)) + tail).encode()
     records = read(data)
-    assert all(isinstance(record, Rejected) for record in records)
+    assert all(isinstance(record, Rejected) or Flag.UNCLOSED in record.flags for record in records)
     # The limit, and one tree more that is under way when it is reached.
     assert work <= 16_000_000 + 9 * len(data)
 
@@ -506,6 +533,9 @@ def test_setup_of_the_whole_board_again_and_again() -> None:
 SEEDS = [
     TREE,
     f"(;{HEAD}AB[cc:dd][ee]AW[ff]PL[W]PB[甲];W[gg];B[tt];AE[cc];W[](;B[hh])(;B[ii]))",
+    "x (TE[甲]RD[2001-2-3]KO[5.5]PB[乙 二段];B[cc];W[dd](;B[ee])) ;W[ff])(;B[gg])(;GM[5.5];B[aa]",
+    ";GM[1]SZ[9]HA[3]AP[foxwq];W[cc];B[dd])(;GM[1]AP[yuanyu];B[aa];B[bb];W[cc](;FF[4]SZ[5];B[aa]",
+    "101\t;B[cc];W[dd]\n102\t2001\t;AB[ee]C[甲]B[ff]\n\n(;GM[1];B[aa])\n",
     "(;GM[1]SZ[13:9]KM[375]AP[foxwq]RE[黑胜3/4子]DT[2003年1月]BR[9段];B[aa]W[bb])(;FF[4];B[sa])",
 ]
 
@@ -533,6 +563,7 @@ PARSE = st.fixed_dictionaries(
         "setup_after_root": st.sampled_from(["apply", "cut", "reject"]),
         "two_moves": st.sampled_from(["reject", "split"]),
         "after_two_passes": st.sampled_from(["keep", "stop"]),
+        "handicap_moves": st.sampled_from(["auto", "literal"]),
     }
 )
 

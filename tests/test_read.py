@@ -67,7 +67,7 @@ def test_every_record_has_a_row(tmp_path: Path) -> None:
     games = {
         "a.sgf": sgf_of(LINE) + "\n" + sgf_of(Line(9, 9, LINE.moves)) + sgf_of(OCCUPIED),
         "b.sgf": "no game here",
-        "c.sgf": sgf_of(LINE)[:-5],
+        "c.sgf": sgf_of(LINE)[:-2],
         "d.sgf": sgf_of(Line(5, 5, ())),
         "e.sgf": "",
     }
@@ -78,7 +78,7 @@ def test_every_record_has_a_row(tmp_path: Path) -> None:
         ("a", 2, "rejected", "occupied"),
         ("b", 0, "rejected", "no-game"),
         ("c", 0, "rejected", "bad-syntax"),
-        ("d", 0, "filtered", "too-short"),
+        ("d", 0, "rejected", "empty"),
         ("e", 0, "rejected", "no-game"),
     ]
     assert rows[1]["detail"] == "9x9"
@@ -122,10 +122,10 @@ def test_illegal_moves(
     detail: str,
 ) -> None:
     """The reason, the number of the move from 1 on, and what a person would call it."""
-    game = {"a.sgf": sgf_of(Line(5, 5, (*moves, (None, 1)), tuple(setup)))}
+    game = {"a.sgf": sgf_of(Line(5, 5, (*moves, (None, 1)), tuple(setup)), RE="B+R")}
     (row,) = rows_of(tmp_path, game)
     assert (row["status"], row["reason"], row["move"]) == (Status.REJECTED, reason, move)
-    assert row["detail"] == detail + reason.meaning
+    assert row["detail"] == f'{detail}{reason.meaning}; rules.illegal = "drop"'
     (tmp_path / "again").mkdir()
     (row,) = rows_of(tmp_path / "again", game, rules={"illegal": "keep-prefix"})
     if move is None:  # there is no legal part
@@ -133,7 +133,7 @@ def test_illegal_moves(
     else:
         assert (row["status"], row["reason"], row["plies"], row["move"]) == (Status.KEPT, None, move - 1, move)
         assert Flag.ILLEGAL_TAIL in row["flags"]
-        assert row["detail"] == detail + reason.meaning
+        assert row["detail"] == f'{detail}{reason.meaning}; rules.illegal = "keep-prefix"'
 
 
 def test_filters_look_at_the_legal_part(tmp_path: Path) -> None:

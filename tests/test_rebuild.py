@@ -39,6 +39,7 @@ OTHERS: list[Tables] = [
     {"rules": {"force": "tromp-taylor"}},
     {"rules": {"default": "japanese", "komi_default": 6.3}, "filter": {"komi": [6.3, 6.3]}},
     {"filter": {"sizes": [9, "5x9"], "min_rank": "9k", "dates": ["2020", "2024"]}},
+    {"filter": {"problem_moves": 0, "gomoku_boards": []}},
     {"dedup": {"games": False}, "split": {"val": 0.4, "seed": 7, "plies": 2}},
     {"dedup": {"near": "drop", "positions": "off"}, "sample": {"per_game": 3}},
     {"encode": {"scheme": "agz17"}, "output": {"format": "hdf5", "rows_per_shard": 500}, "augment": {"mode": "random"}},
@@ -85,6 +86,18 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         "no-game.sgf": "nothing",
         "two.sgf": f"{head};B[ba])(;KM[0];B[ab];W[];B[cd])",
         "odd.sgf": "(;GM[go]SZ[5:9]PB[甲]PL[W];B[aa];B[bb])",
+        "sina.sgf": f"(TE[A cup]RD[2003-4-5]KO[6.5]RE[B+R]PB[甲 三段]SZ[9]{MOVES};B[ff])",
+        "unclosed.sgf": f"(;GM[5.5]SZ[9]{MOVES};B[fd]",
+        "tail.sgf": f"{head}{MOVES};B[df])f];W[df])",
+        "folded.sgf": f"{head}AP[foxwq]HA[0]KM[375];B[cc];B[gg];W[cg];B[gc];W[ee])",
+        "placed.sgf": f"{head}HA[3];W[ee];B[ef];W[ff])",
+        "no-stones.sgf": f"{head}HA[2]{MOVES};B[ed])",
+        "unplaced.sgf": "(;GM[1]SZ[5]HA[2];W[bb];B[cc];W[dd])",
+        "problem.sgf": f"{head}AB[aa][ab]AW[ba];B[bb];W[ca];B[da];W[ea])",
+        "marks.sgf": f"{head}{MOVES};B[ei]LB[ei:A])",
+        "five.sgf": "(;GM[1]SZ[20]RE[B+];B[jj];W[aa];B[kj];W[ba];B[ij];W[ca];B[lj];W[sa];B[hj])",
+        "empty.sgf": head + ")",
+        "games.txt": "7\t;B[pd];W[dp];B[pp]\n8\t;B[dd];W[qq];B[dq]\n",
         ".hidden.sgf": "x",
         "notes.txt": "x",
     }
@@ -114,8 +127,11 @@ def test_the_records_are_of_every_kind(dataset: Path) -> None:
     assert flags >= {
         "komi-unusable", "rules-unread", "result-unread", "rank-unread", "handicap-unusable", "date-unread",
         "charset-guessed", "game-value-odd", "player-mismatch", "setup-in-mid-game", "colour-twice", "size-assumed",
-        "turned-copy", "prefix-of",
+        "turned-copy", "prefix-of", "opening-repaired", "unclosed", "remains", "other-names", "rank-in-name",
+        "komi-in-gm", "komi-overridden", "handicap-folded", "handicap-placed", "handicap-missing", "lecture",
     }  # fmt: skip
+    reasons = set(table["reason"].to_pylist())
+    assert reasons >= {"problem", "not-go", "empty", "handicap-unknown", "bad-syntax", "no-game"}
     assert {entry.reason for entry in read_manifest(dataset).omitted} >= {"hidden", "not-a-record", "damaged-archive"}
 
 

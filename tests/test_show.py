@@ -13,9 +13,9 @@ from example_builds import build_examples
 from pipeline.board import BLACK, WHITE
 from pipeline.columns import ShardError
 from pipeline.config import Config, ConfigError, make_config
-from pipeline.encode import SCHEMES
 from pipeline.load import open_dataset
 from pipeline.position import Position, encode_position, position_at, single_game
+from pipeline.schemes import SCHEMES
 from pipeline.sheet import NumberedPlane
 from pipeline.show import RecordError, board_lines, plane_lines, show_record, show_row
 
@@ -153,7 +153,8 @@ def test_a_picture_of_a_record_has_all_planes_or_those_chosen(record: str, sheet
     config = make_config({"encode": {"scheme": "seven_plane"}}, "test")
     for names, numbers in (([], range(7)), (["ko", "0"], [6, 0])):
         facts, lines = show_record(record, 1, None, names, config, png="a.png")
-        path, position, planes, caption = sheets.pop()
+        path, position, planes, caption, named = sheets.pop()
+        assert named == {}
         assert path == facts.pop("png") == "a.png"
         assert [number for number, _, _ in planes] == list(numbers)
         points = [("black" if number % 2 == 0 else "white", move) for number, move in enumerate(PLAYED)]
@@ -181,7 +182,7 @@ def test_a_picture_of_a_row_has_its_board_and_its_stored_planes(turned_set: Path
     sizes = set()
     for index in range(0, dataset.rows("train"), dataset.rows("train") // 20):
         facts, lines = show_row(dataset, "train", index, [], png="a.png")
-        _, position, planes, caption = sheets.pop()
+        _, position, planes, caption, _ = sheets.pop()
         stored = dataset.row("train", index, dtype="uint8")["planes"]
         assert [(number, name) for number, name, _ in planes] == [(0, "black_0"), (1, "white_0"), (2, "empty")]
         for number, _, bits in planes:

@@ -93,7 +93,7 @@ def test_small_damage_to_a_file(folder: Path) -> None:
     (val,) = (folder / "val").iterdir()
     val.unlink()
     found = faults(folder)
-    assert set(found) == {"shards"}
+    assert "shards" in found
     assert "train/shard-00000.parquet: has " in found["shards"][0]
     assert found["shards"][1].startswith("train/shard-00001.parquet")
     assert found["shards"][2] == "val/shard-00000.parquet: is missing"

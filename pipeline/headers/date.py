@@ -13,6 +13,7 @@ _YEAR = r"(?<![0-9])(?P<year>(?:1[0-9]|20)[0-9]{2})(?![0-9])"
 _YEAR_FIRST = re.compile(
     rf"{_YEAR}(?:\s*[-/.年년]\s*(?P<month>[0-9]{{1,2}})(?![0-9])(?:\s*[-/.月월]\s*(?P<day>[0-9]{{1,2}})(?![0-9]))?)?"
 )
+_STANDARD = re.compile(r"(?P<year>(?:1[0-9]|20)[0-9]{2})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})")
 _SPACED = re.compile(rf"{_YEAR}\s+(?P<month>0?[1-9]|1[0-2])\s+(?P<day>0?[1-9]|[12][0-9]|3[01])(?![0-9:])")
 _COMPACT = re.compile(
     r"(?<![0-9])(?P<year>(?:1[5-9]|20)[0-9]{2})(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12][0-9]|3[01])(?![0-9])"
@@ -55,6 +56,10 @@ def read_date(text: str | None) -> tuple[str | None, frozenset[Flag]]:
 
 @lru_cache(REMEMBERED)
 def _read(text: str) -> tuple[str | None, frozenset[Flag]]:
+    standard = _STANDARD.fullmatch(text)
+    if standard is not None:  # most dates, at a tenth of the time
+        date = _in_order(standard)
+        return date, frozenset() if date is not None else frozenset({Flag.DATE_UNREAD})
     written = plain(text)
     if not written:
         return None, frozenset()

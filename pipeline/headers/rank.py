@@ -26,7 +26,6 @@ _REMARK = re.compile(r"\s*[,(;].*", re.DOTALL)
 _ONE_OF_SEVERAL = re.compile(r"[0-9]\s*[kdp级級급段단]")
 # A rating in points, as of computer servers; a women's title, which tells no dan.
 _OTHER = re.compile(r"[0-9]{3,4}(?:\.[0-9]+)?\s*[?*]?|(?:female|women'?s|女流|女子|여류)\s*.+", re.DOTALL)
-_IN_NAME = re.compile(r"(?:(?<![0-9十])[1-9]|[初一二三四五六七八九])\s*[段단]\)?$|(?<=[\s(])[1-9]\s*(?:[dp]|dan)\)?$")
 
 
 def read_rank(text: str | None) -> tuple[int | None, frozenset[Flag]]:
@@ -57,15 +56,6 @@ def _read(text: str) -> tuple[int | None, frozenset[Flag]]:
                 return rank, frozenset()
     other = _OTHER.fullmatch(said) or len(_ONE_OF_SEVERAL.findall(said)) > 1
     return None, frozenset({Flag.RANK_OTHER if other else Flag.RANK_UNREAD})
-
-
-def read_rank_or_name(rank: str | None, name: str | None) -> tuple[int | None, frozenset[Flag]]:
-    """The rank that BR or WR states; where it is absent or blank, one at the end of the name, with RANK_IN_NAME."""
-    if name and "&" not in name and not (rank or "").strip():
-        match = _IN_NAME.search(plain(name[:_MAX_TEXT]))
-        if match is not None:
-            return read_rank(match[0].rstrip(")"))[0], frozenset({Flag.RANK_IN_NAME})
-    return read_rank(rank)
 
 
 def rank_name(rank: int) -> str:

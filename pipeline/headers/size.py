@@ -2,11 +2,14 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from pipeline.config import MAX_SIDE
+from pipeline.headers.numbers import REMEMBERED
 from pipeline.reasons import Flag, Reason
 
 DEFAULT_SIDE = 19
+_MAX_TEXT = 100
 _SIZE = re.compile(r"\s*0*([0-9]+)\s*(?::\s*0*([0-9]+)\s*)?")
 
 
@@ -16,7 +19,12 @@ def read_size(text: str | None) -> tuple[tuple[int, int] | Reason, frozenset[Fla
     Absent or blank: 19x19 with SIZE_ASSUMED. ``Reason.BAD_SIZE`` where it is no size,
     ``Reason.UNSUPPORTED_SIZE`` where a side is larger than 25.
     """
-    plain = unicodedata.normalize("NFKC", (text or "")[:100])
+    return _read((text or "")[:_MAX_TEXT])
+
+
+@lru_cache(REMEMBERED)
+def _read(text: str) -> tuple[tuple[int, int] | Reason, frozenset[Flag]]:
+    plain = unicodedata.normalize("NFKC", text)
     if not plain.strip():
         return (DEFAULT_SIDE, DEFAULT_SIDE), frozenset({Flag.SIZE_ASSUMED})
     match = _SIZE.fullmatch(plain)
