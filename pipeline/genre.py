@@ -44,6 +44,8 @@ def no_game(game: Game, plies: int, wanted: Filter) -> tuple[Reason, str] | None
 
 def _stones(game: Game) -> str:
     """Name what is set up before and during a game; "" for nothing."""
+    if not game.setup_points.size:
+        return ""
     kinds = ((BLACK, "Black"), (WHITE, "White"), (EMPTY, "emptied"))
     counts = [(int(np.count_nonzero(game.setup_colours == colour)), name) for colour, name in kinds]
     named = " and ".join(f"{count} {name}" for count, name in counts if count)

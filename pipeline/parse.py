@@ -177,16 +177,16 @@ def _plain(sgf: bytes, flags: frozenset[Flag], parse: Parse, rules: Rules) -> tu
     scanned = scan(sgf, _KINDS) if parse.after_two_passes == "keep" else None
     if scanned is None:
         return None
-    nodes, raw = _scanned_texts(sgf, scanned.entries.tolist())
+    nodes, firsts, raw = _scanned_texts(sgf, scanned.entries.tolist())
     size, size_flags = read_size(raw.get("SZ"))
     if raw.get("GM", "1") != "1" or isinstance(size, Reason):
         return None
-    line = plain_line(scanned, *size, next(iter(nodes.get("PL", (0, []))[1]), None))
+    line = plain_line(scanned, *size, firsts.get("PL"))
     if line is None:
         return None
     record = sgf[scanned.start : scanned.end]
     flags |= size_flags
-    if any(node for node, _ in nodes.values()):
+    if any(nodes.values()):
         flags |= {Flag.INFO_BELOW_ROOT}
     try:
         return _finished(0, _digest(record), size, line, scanned.marked, raw, flags, parse, rules), record
@@ -194,20 +194,22 @@ def _plain(sgf: bytes, flags: frozenset[Flag], parse: Parse, rules: Rules) -> tu
         return None
 
 
-def _scanned_texts(sgf: bytes, entries: list[list[int]]) -> tuple[dict[str, tuple[int, list[bytes]]], dict[str, str]]:
-    """Return the node and the values of each header of a plain record, and its text, the first node's alone."""
-    nodes: dict[str, tuple[int, list[bytes]]] = {}
+def _scanned_texts(sgf: bytes, entries: list[list[int]]) -> tuple[dict[str, int], dict[str, bytes], dict[str, str]]:
+    """Return of each header of a plain record the node it is taken from, its first value there and its text."""
+    nodes: dict[str, int] = {}
+    firsts: dict[str, bytes] = {}
     raw: dict[str, str] = {}
+    repeated: dict[str, list[bytes]] = {}
     for code, node, first, last, odd in entries:
         name, value = _NAMES[code], sgf[first:last]
-        before = nodes.get(name)
-        if before is None:
-            nodes[name] = node, [value]
-            raw[name] = _simple_text(value) if odd else value[: 8 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
-        elif before[0] == node:
-            before[1].append(value)
-            raw[name] = _text(name, before[1])
-    return nodes, raw
+        if name not in nodes:
+            nodes[name], firsts[name] = node, value
+            raw[name] = _simple_text(value) if odd or last - first > MAX_TEXT else value.decode()
+        elif nodes[name] == node:
+            values = repeated.setdefault(name, [firsts[name]])
+            values.append(value)
+            raw[name] = _text(name, values)
+    return nodes, firsts, raw
 
 
 def _record(

@@ -221,11 +221,15 @@ def _game_row(where: Row, game: Game, legal: int, fault: int, task: ReadTask) ->
     status = Status.REJECTED if reason else Status.KEPT
     if status is Status.KEPT and (left_out := unwanted(game, plies, config.filter, where["source"], where["member"])):
         status, (reason, detail) = Status.FILTERED, left_out
-    return _row(where, status, reason, detail) | {
+    return {
+        **where,
+        "status": status.value,
+        "reason": reason.value if reason else None,
+        "detail": detail,
         "index": game.index,
         "content": game.content,
         "move": move,
-        "flags": sorted(flag.value for flag in flags),
+        "flags": sorted(flags),
         "plies": plies,
         "board_rows": game.rows,
         "board_cols": game.cols,

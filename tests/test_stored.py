@@ -47,8 +47,8 @@ def test_header_flags_are_those_that_header_texts_set() -> None:
     unread = ("KM[x]", "RU[x]", "RE[x]", "HA[x]", "BR[x]", "WR[x]", "DT[x]")
     komi = ("AP[foxwq]KM[375]", "AP[foxwq]KM[0]")
     others = (
-        "RE[B+0.25]", "RE[B+0.02]", "HA[二子]AB[dd][pp]", "BR[1500]", "WR[名人]", "PB[甲 二段]", "DT[99-12-31]", "RD[2001]",
-        "GM[5.5]",
+        "RE[B+0.25]", "RE[B+0.02]", "HA[二子]AB[dd][pp]", "BR[1500]", "WR[名人]", "PB[甲 二段]", "DT[99-12-31]",
+        "RD[2001]", "GM[5.5]",
     )  # fmt: skip
     for header in (*unread, *komi, *others, "AP[foxwq]KM[6.5];B[dd]"):
         (game,) = parse_member(f"(;SZ[19]{header};B[bb];W[cc])".encode(), Input(), Parse(), Rules())
