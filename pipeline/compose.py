@@ -29,42 +29,59 @@ _GROUPS: dict[str, _Named] = {
     "stones": _Named("own and opp stones of the last N boards", lambda n: stones.own_opp(n, True, _OWN), 1, 16),
     "black_white": _Named("black and white stones of the last N boards", lambda n: stones.black_white(n, _OWN), 1, 16),
     "empty": _Named("empty points", lambda _: stones.empty(_OWN)),
-    "ones": _Named("1 on the board", lambda _: constants.ones(_OWN)),
+    "ones": _Named("1 everywhere on the board", lambda _: constants.ones(_OWN)),
     "zeros": _Named("0 everywhere", lambda _: constants.zeros(_OWN)),
-    "black_to_move": _Named("1 if Black is to move", lambda _: constants.black_to_move(_OWN)),
-    "white_to_move": _Named("1 if White is to move", lambda _: constants.white_to_move(_OWN)),
+    "black_to_move": _Named("1 everywhere if Black is to move", lambda _: constants.black_to_move(_OWN)),
+    "white_to_move": _Named("1 everywhere if White is to move", lambda _: constants.white_to_move(_OWN)),
     "ages": _Named("stones by age, 1 to N or more turns", lambda n: recent.ages(n, _OWN), 8, 16),
-    "recent": _Named("where the last N moves were played", lambda n: recent.recent_moves(n, _OWN), 8, 15),
+    "recent": _Named("the points played 1 to N turns ago", lambda n: recent.recent_moves(n, _OWN), 8, 15),
     "liberties": _Named("chains by liberties, 1 to N or more", lambda n: liberties.chain_liberties(n, _OWN), 8, 16),
     "side_liberties": _Named(
         "own, then opp chains by liberties", lambda n: liberties.own_opp_liberties(n, _OWN), 4, 16
     ),
-    "last_liberties": _Named("last liberties of opp chains", lambda _: liberties.last_liberties(_OWN)),
+    "last_liberties": _Named("the last liberties of opp chains in atari", lambda _: liberties.last_liberties(_OWN)),
     "ko": _Named("the simple-ko point", lambda _: ko.ko_point(_OWN)),
     "bans": _Named("points banned by the ko rule of the game", lambda _: katago.bans(_OWN)),
     "legal": _Named("legal moves", lambda _: moves.legal(_OWN)),
     "captures": _Named("moves by stones captured, 0 to N or more", lambda n: moves.capture_size(n, _OWN), 7, 16),
-    "self_atari": _Named("moves into atari by size of the chain", lambda n: moves.self_atari_size(n, _OWN), 8, 16),
-    "liberties_after": _Named("moves by liberties of the new chain", lambda n: moves.liberties_after(n, _OWN), 8, 16),
-    "enemy_liberties": _Named("moves by fewest liberties left to opp", lambda n: moves.enemy_liberties(n, _OWN), 8, 16),
-    "targets": _Named("moves beside opp chains of two liberties", lambda n: moves.target_size(n, _OWN), 4, 16),
-    "opp_targets": _Named("the same for opp", lambda n: moves.target_size(n, _OWN, opponent=True), 4, 16),
-    "can_capture": _Named("moves that take a stone", lambda _: moves.can_capture(_OWN)),
-    "can_connect": _Named("moves that join chains", lambda _: moves.can_connect(_OWN)),
+    "self_atari": _Named(
+        "moves that put their chain in atari, by its size", lambda n: moves.self_atari_size(n, _OWN), 8, 16
+    ),
+    "liberties_after": _Named(
+        "moves by the liberties of their chain after them", lambda n: moves.liberties_after(n, _OWN), 8, 16
+    ),
+    "enemy_liberties": _Named(
+        "moves by the fewest liberties left to opp beside them", lambda n: moves.enemy_liberties(n, _OWN), 8, 16
+    ),
+    "targets": _Named(
+        "moves beside opp chains of 2 liberties, by their size", lambda n: moves.target_size(n, _OWN), 4, 16
+    ),
+    "opp_targets": _Named(
+        "the same for opp beside own chains", lambda n: moves.target_size(n, _OWN, opponent=True), 4, 16
+    ),
+    "can_capture": _Named("moves that take at least one stone", lambda _: moves.can_capture(_OWN)),
+    "can_connect": _Named("moves that join own chains", lambda _: moves.can_connect(_OWN)),
     "makes_ko": _Named("moves that make a ko", lambda _: moves.makes_ko(_OWN)),
     "opp_makes_ko": _Named("moves of opp that make a ko", lambda _: moves.makes_ko(_OWN, opponent=True)),
-    "sensible": _Named("moves that fill no own eye", lambda _: eyes.sensible(_OWN)),
-    "creates_eye": _Named("moves that make an eye", lambda _: eyes.creates_eye(_OWN)),
-    "ladders": _Named("ladders of both sides: stones, moves, escapes", lambda _: ladders.article_ladders(_OWN)),
-    "ladder_moves": _Named("AlphaGo's ladder moves", lambda _: ladders.alphago_ladders(_OWN)),
-    "areas": _Named("what counts for own and opp by the rules", lambda _: areas.own_opp_areas(_OWN)),
-    "patterns": _Named("the number of the 3x3 pattern", lambda _: edges.patterns(_OWN)),
-    "edge": _Named("distance to the edge, N kinds", lambda n: edges.edge_distance(n, _OWN), 4, 12),
+    "sensible": _Named("moves that fill no own true eye", lambda _: eyes.sensible(_OWN)),
+    "creates_eye": _Named("moves that make an own true eye", lambda _: eyes.creates_eye(_OWN)),
+    "ladders": _Named(
+        "ladders of both sides: stones now and 1 turn ago, moves, escapes", lambda _: ladders.article_ladders(_OWN)
+    ),
+    "ladder_moves": _Named(
+        "moves that capture in a ladder, or escape from one, as AlphaGo has them",
+        lambda _: ladders.alphago_ladders(_OWN),
+    ),
+    "areas": _Named(
+        "what counts for own and opp by the rules; none under territory scoring", lambda _: areas.own_opp_areas(_OWN)
+    ),
+    "patterns": _Named("the number of the 3x3 pattern around empty points, in 11 bits", lambda _: edges.patterns(_OWN)),
+    "edge": _Named("points by lines from the edge, 0 to N - 1 or more", lambda n: edges.edge_distance(n, _OWN), 4, 12),
     "lines": _Named("diagonals, middle lines, centre", lambda _: edges.lines(_OWN)),
-    "rules": _Named("scoring, suicide and ko rule", lambda _: terms.rules(_OWN)),
-    "komi": _Named("White's komi is 6, 7 or more", lambda _: terms.komi_steps((6, 7), _OWN)),
-    "handicap": _Named("handicap games", lambda _: terms.handicap(_OWN)),
-    "katago_globals": _Named("KataGo's 19 globals", lambda _: katago.global_inputs(_OWN)),
+    "rules": _Named("scoring, suicide and ko rule of the game", lambda _: terms.rules(_OWN)),
+    "komi": _Named("White's komi is 6 or more; 7 or more", lambda _: terms.komi_steps((6, 7), _OWN)),
+    "handicap": _Named("1 everywhere in a handicap game", lambda _: terms.handicap(_OWN)),
+    "katago_globals": _Named("KataGo's 19 globals, no planes", lambda _: katago.global_inputs(_OWN)),
 }
 
 
@@ -72,8 +89,8 @@ def group_lines() -> list[str]:
     """Return the named groups, a line each."""
     lines = []
     for name, group in _GROUPS.items():
-        number = f" (N = {group.usual} unless {name}=N is written; at most {group.most})" if group.most > 1 else ""
-        lines.append(f"{name:<16}{group.meaning}{number}")
+        number = f" (N = {group.usual} unless written, {group.most} at most)" if group.most > 1 else ""
+        lines.append(f"{name:<18}{group.meaning}{number}")
     return lines
 
 
@@ -84,10 +101,10 @@ def compose(names: Sequence[str]) -> Scheme:
     range; and where two groups have a plane of the same name, or none has a plane.
     """
     groups = tuple(_group(name) for name in names)
-    planes = Counter(plane.name for group in groups for plane in group.planes)
-    if twice := [plane for plane, count in planes.items() if count > 1]:
-        raise ValueError(f"two groups have the plane {twice[0]!r}: name each group once")
-    if not planes:
+    names_of = Counter(each.name for group in groups for each in (*group.planes, *group.globals))
+    if twice := [name for name, count in names_of.items() if count > 1]:
+        raise ValueError(f"two groups have the plane or global {twice[0]!r}: name each group once")
+    if not any(group.planes for group in groups):
         raise ValueError("a composed scheme needs a group with planes")
     return Scheme(COMPOSED, _VERSION, f"composed of {', '.join(names)}", groups, (("planes", ",".join(names)),))
 

@@ -1,7 +1,7 @@
 """What a finished data set is, from its manifest; what a scheme is; and a configuration with every key."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -14,7 +14,7 @@ from pipeline.config import Config
 from pipeline.load import Dataset
 from pipeline.manifest import SPLITS, sum_faults
 from pipeline.planes.group import Plane
-from pipeline.schemes import SCHEMES, Scheme, scheme_options
+from pipeline.schemes import SCHEMES, Option, Scheme, scheme_options
 
 Facts = dict[str, Any]
 
@@ -127,23 +127,26 @@ def scheme_lines(scheme: Scheme) -> list[str]:
         *(["globals", *listed(scheme.globals)] if scheme.globals else []),
         "mover: seen from the side to move; absolute: the same whoever is to move",
         *(f"source: {source}" for source in sources),
-        *(
-            f"option: encode.options.{option.name} = {' | '.join(json.dumps(value) for value in option.values)}: "
-            f"{option.meaning}"
-            for option in scheme_options(scheme.name)
-        ),
+        *_option_lines(scheme_options(scheme.name)),
     ]
+
+
+def _option_lines(options: Sequence[Option]) -> Iterator[str]:
+    """Yield the options of a scheme, a line each; nothing where it has none."""
+    if not options:
+        return
+    yield "options: encode.options.NAME = VALUE, the first one where none is given"
+    written = [f"{option.name} = {' | '.join(json.dumps(value) for value in option.values)}" for option in options]
+    width = max(map(len, written))
+    for option, text in zip(options, written, strict=True):
+        yield f"  {text:<{width}}  {option.meaning}"
 
 
 def all_scheme_lines() -> list[str]:
     """Return the schemes, and the groups that one can be composed of, a line each."""
-    groups = ["", "groups of planes, for encode.planes:", *group_lines()]
-    return [_scheme_line(scheme) for scheme in SCHEMES.values()] + groups
-
-
-def _scheme_line(scheme: Scheme) -> str:
-    numbers = f" and {len(scheme.globals)} globals" if scheme.globals else ""
-    return f"{scheme.name:<18}{len(scheme.planes):>3} planes{numbers}  {scheme.summary}"
+    named = [f"{scheme.name:<18}{len(scheme.planes):>3} planes  {scheme.summary}" for scheme in SCHEMES.values()]
+    example = 'encode.planes = ["stones=4", "ladders", "ko"]'
+    return [*named, "", f"groups of planes to compose a scheme of: {example}", *group_lines()]
 
 
 def template_facts() -> Facts:

@@ -16,7 +16,18 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 
 def test_the_files_are_the_presets() -> None:
     assert preset_names() == sorted(path.stem for path in CONFIGS.glob("*.toml"))
-    assert {"quickstart", "agz17", "leela_zero18", "9x9", "hdf5", "several_sizes"} <= set(preset_names())
+    known = {
+        "quickstart",
+        "agz17",
+        "alphago48",
+        "katago_v7",
+        "leela_zero18",
+        "9x9",
+        "hdf5",
+        "several_sizes",
+        "own_planes",
+    }
+    assert known <= set(preset_names())
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in CONFIGS.glob("*.toml")))

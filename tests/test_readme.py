@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from example_builds import EXAMPLES
 
 from pipeline.build import build
 from pipeline.columns import Layout
+from pipeline.compose import configured_scheme
 from pipeline.config import make_config, preset_names
 from pipeline.reasons import Flag, Reason
-from pipeline.schemes import SCHEMES
+from pipeline.schemes import SCHEMES, scheme_options
 from pipeline.table import SCHEMA
 
 ROOT = Path(__file__).parents[1]
@@ -35,8 +37,24 @@ def test_nothing_is_explained_that_does_not_exist() -> None:
 def test_schemes_and_presets_are_named() -> None:
     for name, scheme in SCHEMES.items():
         assert f"| `{name}` | {len(scheme.planes)} |" in README
-    for name in preset_names():
-        assert f"`{name}`" in README
+    presets = README[README.index("| preset |") : README.index("| command |")]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", presets, re.MULTILINE)) == preset_names()
+
+
+def test_every_option_is_named_with_its_schemes_and_values() -> None:
+    table = README[README.index("| option |") : README.index("A scheme of your own")]
+    told = re.findall(r'^\| `(\w+)` \| (.*) \| `"(\w+)"`: .* \| `"(\w+)"`: .* \|$', table, re.MULTILINE)
+    options = {option.name: option.values for name in SCHEMES for option in scheme_options(name)}
+    assert {name: (usual, other) for name, _, usual, other in told} == options
+    for name, schemes, _, _ in told:
+        having = [scheme for scheme in SCHEMES if name in {option.name for option in scheme_options(scheme)}]
+        assert sorted(re.findall(r"`(\w+)`", schemes)) == sorted(having)
+
+
+def test_the_composed_example_composes() -> None:
+    (text,) = re.findall(r"^```toml\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    encode = make_config(tomllib.loads(text), "README").encode
+    assert configured_scheme(encode).planes
 
 
 def test_the_columns_of_the_game_table_are_named() -> None:
@@ -48,21 +66,27 @@ def test_the_columns_of_the_game_table_are_named() -> None:
 def test_the_columns_of_shards_are_named() -> None:
     section = README[README.index("| column | Parquet | HDF5 |") : README.index("Ten lines read it")]
     named = set(re.findall("`([a-z_]+)`", " ".join(re.findall(r"^\| (`[^|]*`) \|", section, re.MULTILINE))))
-    layout = Layout("hdf5", (19, 19), ("own_0",), (), "", aggregate=True, key_bits=128)
+    layout = Layout("hdf5", (19, 19), ("own_0",), ("komi",), "", aggregate=True, key_bits=128)
     assert named | {"policy_offsets"} == set(layout.names)
 
 
 def test_the_python_examples_run_as_they_stand(tmp_path: Path) -> None:
-    """All of them in one script, beside the archive and the data set of the first lines."""
+    """All of them in one script, beside the archive and the data sets that they read."""
     with zipfile.ZipFile(tmp_path / "games.zip", "w") as file:
         for path in sorted((EXAMPLES / "loose").glob("*.sgf")):
             file.write(path, path.name)
-    tables = {"input": {"paths": [str(tmp_path / "games.zip")]}, "output": {"path": str(tmp_path / "games-agz17")}}
-    build(make_config({**tables, "run": {"workers": 0}}, "test"))
+    for scheme in ("agz17", "katago_v7"):
+        tables = {"input": {"paths": [str(tmp_path / "games.zip")]}, "encode": {"scheme": scheme}}
+        output = {"path": str(tmp_path / f"games-{scheme}")}
+        build(make_config({**tables, "output": output, "run": {"workers": 0}}, "test"))
     blocks = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    assert len(blocks) >= 3
-    checks = "assert planes.shape == (17, 19, 19) and policy.shape == (362,) and float(value) == 0\n"
-    (tmp_path / "script.py").write_text("\n".join([*blocks[:2], checks, *blocks[2:]]))
+    assert len(blocks) >= 5
+    checks = (
+        "assert planes.shape == (17, 19, 19) and policy.shape == (362,) and float(value) == 0\n"
+        "assert own_komi.shape == (len(batch['globals']),) and 0 < abs(own_komi).max() < 20\n"
+        "assert packed.shape == (22, 46) and numbers.shape == (19,) and numbers[5] < 0\n"
+    )
+    (tmp_path / "script.py").write_text("\n".join([*blocks[:-1], checks, blocks[-1]]))
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     line = [sys.executable, "script.py"]
     done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120)

@@ -1,14 +1,17 @@
 """What inspect, schemes and init say."""
 
+import json
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 from example_builds import build_examples
 
+from pipeline.compose import compose
 from pipeline.config import Config, make_config
 from pipeline.load import open_dataset
-from pipeline.schemes import SCHEMES
+from pipeline.schemes import SCHEMES, scheme_options
 from pipeline.summary import (
     all_scheme_lines,
     changed_keys,
@@ -65,3 +68,48 @@ def test_every_plane_of_a_scheme_is_listed(name: str) -> None:
     assert any(line.split()[0] == name for line in all_scheme_lines())
     words = next(line for line in lines if line.startswith("mover: "))
     assert all(f"{plane.perspective}: " in words for plane in scheme.planes)
+
+
+@pytest.mark.parametrize("name", list(SCHEMES))
+def test_globals_and_options_of_a_scheme_are_listed(name: str) -> None:
+    scheme, options = SCHEMES[name], scheme_options(name)
+    facts, lines = scheme_facts(scheme), scheme_lines(scheme)
+    assert [each["name"] for each in facts["globals"]] == list(scheme.global_names)
+    for number, each in enumerate(scheme.globals):
+        assert any(line.split()[:2] == [str(number), each.name] and each.meaning in line for line in lines)
+    assert facts["options"] == {option.name: option.values[0] for option in options}
+    for option in options:
+        choices = " | ".join(json.dumps(value) for value in option.values)
+        assert any(line.startswith(f"  {option.name} = {choices} ") and option.meaning in line for line in lines)
+    assert any("encode.options" in line for line in lines) == bool(options)
+
+
+def listed_groups() -> list[str]:
+    """Return the lines on the groups that a scheme can be composed of."""
+    lines = all_scheme_lines()
+    return lines[lines.index("") + 2 :]
+
+
+def test_every_group_is_listed_as_it_is_asked_for() -> None:
+    with pytest.raises(ValueError, match="known are ") as refused:
+        compose(["nothing"])
+    assert [line.split()[0] for line in listed_groups()] == str(refused.value).split("known are ")[1].split(", ")
+    for line in listed_groups():
+        name, number = line.split()[0], re.search(r"\(N = (\d+) unless written, (\d+) at most\)$", line)
+        if number:
+            assert compose([f"{name}={number[1]}"]).planes == compose([name]).planes
+            assert compose([f"{name}={number[2]}"]).planes != compose([name]).planes
+            with pytest.raises(ValueError, match=f"1 to {number[2]}"):
+                compose([f"{name}={int(number[2]) + 1}"])
+        else:
+            with pytest.raises(ValueError, match="takes no number"):
+                compose(["ones", f"{name}=1"])
+
+
+def test_one_thing_is_not_called_many() -> None:
+    composed = [compose([line.split()[0], "ones"]) for line in listed_groups() if not line.startswith("ones ")]
+    for scheme in [*SCHEMES.values(), *composed]:
+        for each in (*scheme.planes, *scheme.globals):
+            assert not re.search(
+                r"\b1 (turns|stones|liberties|lines)\b|\b([02-9]|more) (turn|stone|liberty|line)\b", each.meaning
+            )

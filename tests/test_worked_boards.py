@@ -1,19 +1,38 @@
-"""The worked boards of docs/schemes.md: every plane has the points that are written there."""
+"""The worked boards of docs/schemes.md: every plane and global has what is written there."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from slow_board import draw
 
 from pipeline.coordinates import point_name
-from pipeline.position import encode_position
-from pipeline.schemes import SCHEMES
+from pipeline.position import encode_inputs
+from pipeline.schemes import SCHEMES, find_scheme, scheme_options
 
 PAGE = (Path(__file__).parents[1] / "docs" / "schemes.md").read_text("utf-8")
-SECTIONS = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
-ARTICLES = {"board", "agz17_grouped", "gnugo", "alphago48_strings", "alphago48_history"}
+SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+OPTION = re.compile(r'`(\w+)` with `(\w+) = "(\w+)"`')
+WHOLE = [title for title in SECTIONS if not OPTION.fullmatch(title)]
+OPTIONS = [title for title in SECTIONS if OPTION.fullmatch(title)]
+SHOWN = {
+    "board",
+    "agz17_grouped",
+    "gnugo",
+    "alphago48_strings",
+    "alphago48_history",
+    "katago22_article",
+    "katago_v7",
+}
+
+
+def rows_of(section: str, first: str) -> list[list[str]]:
+    """Return the rows of the tables whose first column is called ``first``."""
+    found = re.findall(rf"^\| {first} \|.*\n\|[-:| ]+\|\n((?:\|.*\|\n)+)", section, re.MULTILINE)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for table in found for line in table.splitlines()]
 
 
 def boards(section: str) -> list[list[str]]:
@@ -28,39 +47,106 @@ def stones(rows: list[str]) -> dict[str, list[tuple[int, int]]]:
     return {side: [p for p, colour in points.items() if colour == k] for k, side in enumerate(("black", "white"), 1)}
 
 
-def named(section: str, names: str, every: list[str]) -> set[str]:
-    """Return the points that a cell of the table names; fails where it names no point of the board."""
-    words = names.removeprefix("all but ").split()
-    if names in {"all", "none"}:
-        return set(every) if names == "all" else set()
-    assert len(set(words)) == len(words), names
-    assert set(words) <= set(every), (section, names)
-    return set(every) - set(words) if names.startswith("all but ") else set(words)
+@dataclass(frozen=True)
+class Worked:
+    """The position of a section, and the stones after its moves."""
 
+    setup: dict[str, list[tuple[int, int]]]
+    after: dict[str, list[tuple[int, int]]]
+    size: tuple[int, int]
+    moves: list[tuple[str, str]]
+    to_play: str
+    rules: str
+    komi: float | None
 
-@pytest.mark.parametrize("name", SECTIONS)
-def test_every_plane_is_as_written(name: str) -> None:
-    section = SECTIONS[name]
-    before, after = boards(section)
-    rows, cols = len(before), len(before[0].split())
-    found = re.search(r"^Moves: (.*)\. (Black|White) is to move\.$", section, re.MULTILINE)
-    assert found, name
-    moves = [tuple(move.split()) for move in found[1].split(", ")]
-    table = re.findall(r"^\| (\d+) \| (\w+) \| (.*) \|$", section, re.MULTILINE)
+    @property
+    def points(self) -> list[str]:
+        """The names of all points, row by row."""
+        return [point_name(point, *self.size) for point in range(self.size[0] * self.size[1])]
 
-    def planes(scheme: str) -> list[set[str]]:
-        packed = encode_position(stones(before), moves, scheme=scheme, rows=rows, cols=cols, to_play=found[2].lower())
+    def inputs(self, scheme: str, **options: str) -> tuple[list[set[str]], NDArray[np.float32]]:
+        """Return the points of every plane, and the globals."""
+        rows, cols = self.size
+        packed, numbers = encode_inputs(
+            self.setup,
+            self.moves,
+            scheme,
+            rows,
+            cols,
+            to_play=self.to_play,
+            rules=self.rules,
+            komi=self.komi,
+            options=options,
+        )
         bits = np.unpackbits(packed, axis=-1, count=rows * cols)
-        return [{point_name(int(point), rows, cols) for point in np.flatnonzero(plane)} for plane in bits]
+        return [{point_name(int(point), rows, cols) for point in np.flatnonzero(plane)} for plane in bits], numbers
 
-    shown = {side: {point_name(row * cols + col, rows, cols) for row, col in at} for side, at in stones(after).items()}
-    assert planes("board")[:2] == [shown["black"], shown["white"]]
-    assert [int(number) for number, _, _ in table] == list(range(len(SCHEMES[name].planes)))
-    assert tuple(plane for _, plane, _ in table) == SCHEMES[name].plane_names
-    every = [point_name(point, rows, cols) for point in range(rows * cols)]
-    drawn = planes(name)
-    assert [named(name, points, every) for _, _, points in table] == drawn
+    def named(self, names: str) -> set[str]:
+        """Return the points that a cell of the table names; fails where it names no point of the board."""
+        words = names.removeprefix("all but ").split()
+        if names in {"all", "none"}:
+            return set(self.points) if names == "all" else set()
+        assert len(set(words)) == len(words), names
+        assert set(words) <= set(self.points), names
+        return set(self.points) - set(words) if names.startswith("all but ") else set(words)
 
 
-def test_the_articles_schemes_have_their_boards() -> None:
-    assert set(SECTIONS) == ARTICLES
+def worked(section: str) -> Worked:
+    """Read the position of a section."""
+    before, after = boards(section)
+    found = re.search(r"^Moves: (.*)\. (Black|White) is to move\.$", section, re.MULTILINE)
+    rules = re.search(r"^Rules: ([\w-]+), komi ([\d.]+)\.$", section, re.MULTILINE)
+    assert found
+    moves = re.findall(r"([BW]) (\w+)", found[1])
+    assert found[1] == (", ".join(map(" ".join, moves)) or "none")
+    size = len(before), len(before[0].split())
+    named, komi = (rules[1], float(rules[2])) if rules else ("chinese", None)
+    return Worked(stones(before), stones(after), size, moves, found[2].lower(), named, komi)
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_the_second_board_is_the_first_after_the_moves(title: str) -> None:
+    position = worked(SECTIONS[title])
+    rows, cols = position.size
+    after = [{point_name(row * cols + col, rows, cols) for row, col in at} for at in position.after.values()]
+    assert position.inputs("board")[0][:2] == after
+
+
+@pytest.mark.parametrize("title", WHOLE)
+def test_every_plane_is_as_written(title: str) -> None:
+    scheme, section = SCHEMES[title.split("`")[1]], SECTIONS[title]
+    position = worked(section)
+    drawn, numbers = position.inputs(scheme.name)
+    planes, values = rows_of(section, "plane"), rows_of(section, "global")
+    assert [(int(number), name) for number, name, _ in planes] == list(enumerate(scheme.plane_names))
+    assert [(int(number), name) for number, name, _ in values] == list(enumerate(scheme.global_names))
+    assert [position.named(points) for _, _, points in planes] == drawn
+    assert [np.float32(value) for _, _, value in values] == list(numbers)
+
+
+@pytest.mark.parametrize("title", OPTIONS)
+def test_an_option_changes_the_planes_that_are_written_and_no_others(title: str) -> None:
+    found = OPTION.fullmatch(title)
+    assert found
+    name, options = found[1], {found[2]: found[3]}
+    position = worked(SECTIONS[title])
+    names = find_scheme(name, options).plane_names
+    usual, chosen = position.inputs(name)[0], position.inputs(name, **options)[0]
+    changed = [
+        (number, names[number], usual[number] if number < len(usual) else None, points)
+        for number, points in enumerate(chosen)
+        if usual[number : number + 1] != [points]
+    ]
+    written = [
+        (int(number), plane, None if before == "not there" else position.named(before), position.named(after))
+        for number, plane, before, after in rows_of(SECTIONS[title], "plane")
+    ]
+    assert changed == written
+
+
+def test_schemes_and_options_have_their_boards() -> None:
+    assert {title.split("`")[1] for title in WHOLE} == SHOWN
+    shown = {found.groups()[1:] for found in map(OPTION.fullmatch, OPTIONS) if found}
+    assert shown == {
+        (option.name, value) for name in SCHEMES for option in scheme_options(name) for value in option.values[1:]
+    }

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pipeline import symmetry
 from pipeline.board import WHITE
 from pipeline.jit import kernel
-from pipeline.planes.group import Group, Plane
+from pipeline.planes.group import Group, Plane, counted
 from pipeline.traces import Traces
 
 # Around a point, most significant digit of the pattern's code first; digits are 0 empty, 1 own, 2 opp, 3 off.
@@ -81,7 +81,9 @@ def patterns(source: str) -> Group:
         _draw_patterns(traces.frame[1], pattern_numbers(), around, traces.boards, positions, out, first)
 
     planes = tuple(
-        Plane(f"pattern_bit_{bit}", f"bit {bit} of the number of the 3x3 pattern", "mover", source)
+        Plane(
+            f"pattern_bit_{bit}", f"bit {bit} of the number of the 3x3 pattern around an empty point", "mover", source
+        )
         for bit in range(_BITS)
     )
     return Group(planes, draw)
@@ -105,7 +107,13 @@ def edge_distance(most: int, source: str) -> Group:
 
     names = [str(distance) for distance in range(most - 1)] + [f"{most - 1}_or_more"]
     planes = tuple(
-        Plane(f"edge_{name}", f"points {name.replace('_', ' ')} from the edge", "absolute", source) for name in names
+        Plane(
+            f"edge_{name}",
+            "points on the edge" if name == "0" else f"points {counted(name, 'line', 'lines')} from the edge",
+            "absolute",
+            source,
+        )
+        for name in names
     )
     return Group(planes, draw)
 
@@ -134,7 +142,7 @@ def lines(source: str) -> Group:
 
     planes = (
         Plane("diagonals", "the main diagonals of a square board", "absolute", source),
-        Plane("middle_lines", "the middle row and the middle column, where odd", "absolute", source),
-        Plane("centre", "the centre, where both are odd", "absolute", source),
+        Plane("middle_lines", "the middle row and the middle column, where there is one", "absolute", source),
+        Plane("centre", "the centre, where there is one", "absolute", source),
     )
     return Group(planes, draw)

@@ -40,4 +40,6 @@ def creates_eye(source: str) -> Group:
     def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
         _draw_new_eyes(traces.new_eyes, positions, out, first)
 
-    return Group((Plane("creates_eye", "legal moves that make an own true eye", "mover", source),), draw)
+    return Group(
+        (Plane("creates_eye", "legal moves after which a point beside them is an own true eye", "mover", source),), draw
+    )

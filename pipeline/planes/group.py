@@ -38,6 +38,11 @@ def on_boards(kernel: Callable[..., Any], *parameters: Any) -> Draw:
     return draw
 
 
+def counted(number: int | str, one: str, many: str) -> str:
+    """Return "1 turn", "2 turns" or, for the number in the name of a last plane, "8 or more turns"."""
+    return f"{str(number).replace('_', ' ')} {one if str(number) == '1' else many}"
+
+
 def draw_nothing(*_: object) -> None:
     """Leave planes at zero, which they are on entry."""
 

@@ -12,27 +12,30 @@ from pipeline.board import WHITE
 from pipeline.jit import kernel
 from pipeline.katago import GLOBALS, KataTrace
 from pipeline.katago_globals import TURNS
-from pipeline.planes.group import Draw, Facts, Group, Plane, draw_nothing
+from pipeline.planes.group import Draw, Facts, Group, Plane, counted, draw_nothing
 from pipeline.traces import Traces
 from pipeline.words import Words, mix_words, seed_word
 
 _SOURCE = "KataGo, nninputs.cpp (fillRowV7)"
 _GLOBALS = (
-    *((f"pass_{back}", f"1 if the move {back} turns ago was a pass", "absolute") for back in range(1, TURNS + 1)),
+    *(
+        (f"pass_{back}", f"1 if the move {counted(back, 'turn', 'turns')} ago was a pass", "absolute")
+        for back in range(1, TURNS + 1)
+    ),
     ("komi", "komi of the side to move, with all bonuses, / 20", "mover"),
     ("ko_rule", "1 unless the ko rule is simple", "absolute"),
-    ("ko_kind", "0.5 positional or Spight, -0.5 situational ko", "absolute"),
+    ("ko_kind", "0.5 positional superko or Spight's rule, -0.5 situational superko, 0 simple ko", "absolute"),
     ("suicide", "1 if suicide of several stones is legal", "absolute"),
     ("territory", "1 if scoring is by territory", "absolute"),
     ("tax", "1 if groups in seki are taxed", "absolute"),
     ("tax_all", "1 if all groups are taxed", "absolute"),
-    ("encore", "1 in the encore", "absolute"),
-    ("second_encore", "1 in its second phase", "absolute"),
+    ("encore", "1 in the encore, of which data sets have no rows", "absolute"),
+    ("second_encore", "1 in the second phase of the encore", "absolute"),
     ("pass_ends_phase", "1 if a pass would end the phase", "mover"),
-    ("handicapped", "0: no playout advantage in records", "mover"),
-    ("playout_advantage", "0: no playout advantage in records", "mover"),
-    ("button", "1 while the button is there to take", "absolute"),
-    ("parity", "how near the komi is to one that can be drawn", "mover"),
+    ("handicapped", "1 with a playout advantage: 0 in data sets", "mover"),
+    ("playout_advantage", "half of that advantage: 0 in data sets", "mover"),
+    ("button", "1 while the button is not taken", "absolute"),
+    ("parity", "how far own komi is from one that allows a draw, as a wave from -0.5 to 0.5", "mover"),
 )
 
 
@@ -100,7 +103,7 @@ def blocks(source: str = _SOURCE) -> Group:
     def facts(traces: Traces) -> Facts:
         return Facts(shown=_main_phase(traces))
 
-    plane = Plane("ko_blocked", "stones that may not be retaken yet (encore only)", "absolute", source)
+    plane = Plane("ko_blocked", "stones that may not be retaken yet, in the encore alone", "absolute", source)
     return Group((plane,), _drawing(lambda katago: katago.blocked), facts=facts)
 
 
@@ -111,7 +114,7 @@ def second_stones(source: str = _SOURCE) -> Group:
         _draw_sides(traces.katago.second, traces.katago.to_play, positions, out, first)
 
     planes = tuple(
-        Plane(f"{side}_second", f"{side} stones when the second encore began", "mover", source)
+        Plane(f"{side}_second", f"{side} stones that stood when the second phase of the encore began", "mover", source)
         for side in ("own", "opp")
     )
     return Group(planes, draw)
@@ -124,7 +127,7 @@ def recent_moves(source: str = _SOURCE) -> Group:
         _draw_recent(traces.katago.recent, traces.frame[0] * traces.frame[1], positions, out, first)
 
     planes = tuple(
-        Plane(f"move_{back}", f"the move {back} turn{'s' if back > 1 else ''} ago", "absolute", source)
+        Plane(f"move_{back}", f"the point played {counted(back, 'turn', 'turns')} ago", "absolute", source)
         for back in range(1, TURNS + 1)
     )
     return Group(planes, draw, recent=TURNS, facts=turn_facts)

@@ -14,11 +14,12 @@ from pipeline.planes.group import Group, Plane
 from pipeline.planes.katago import turn_facts
 from pipeline.traces import Traces
 
+# {0}: the side of the chains; {1}: the other side.
 _KINDS = (
-    ("laddered", "stones caught in a ladder"),
-    ("laddered_before", "stones that were caught in a ladder one turn ago"),
-    ("ladder_moves", "moves that start a working ladder against the side's chains"),
-    ("ladder_escapes", "moves that save the side's chains in atari from a ladder"),
+    ("laddered", "{0} stones caught in a ladder"),
+    ("laddered_before", "{0} stones that were caught in a ladder 1 turn ago"),
+    ("ladder_moves", "moves of {1} that catch {0} chains of 2 liberties in a ladder"),
+    ("ladder_escapes", "moves of {0} that save {0} chains in atari from a ladder"),
 )
 
 
@@ -45,8 +46,8 @@ def article_ladders(source: str) -> Group:
         _draw_ladders(traces.ladders, traces.boards, positions, out, first)
 
     planes = tuple(
-        Plane(f"{side}_{name}", f"{side}: {meaning}", "mover", source)
-        for side in ("own", "opp")
+        Plane(f"{side}_{name}", meaning.format(side, other), "mover", source)
+        for side, other in (("own", "opp"), ("opp", "own"))
         for name, meaning in _KINDS
     )
     # The ko point of the board one turn ago follows from the board before that.
@@ -77,7 +78,7 @@ def katago_ladders(source: str) -> Group:
         Plane("laddered", "stones caught in a ladder", "absolute", source),
         Plane("laddered_1", "stones that were caught in a ladder 1 turn ago", "absolute", source),
         Plane("laddered_2", "stones that were caught in a ladder 2 turns ago", "absolute", source),
-        Plane("ladder_moves", "moves that start a working ladder against opp", "mover", source),
+        Plane("ladder_moves", "moves of own that catch opp chains of 2 liberties in a ladder", "mover", source),
     )
     # The ko point of the board two turns ago follows from the board before that.
     return Group(planes, draw, history=3, recent=2, facts=turn_facts)

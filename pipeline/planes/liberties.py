@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from pipeline.board import WHITE
 from pipeline.jit import kernel
-from pipeline.planes.group import Group, Plane, on_boards
+from pipeline.planes.group import Group, Plane, counted, on_boards
 from pipeline.traces import Traces
 
 
@@ -81,7 +81,7 @@ def last_liberties(source: str) -> Group:
 
 
 def _liberties(name: str) -> str:
-    return "1 liberty" if name == "1" else f"{name.replace('_', ' ')} liberties"
+    return counted(name, "liberty", "liberties")
 
 
 def own_opp_liberties(most: int, source: str) -> Group:

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.jit import kernel
-from pipeline.planes.group import Draw, Group, Plane
+from pipeline.planes.group import Draw, Group, Plane, counted
 from pipeline.traces import Traces
 
+_STONES, _LIBERTIES = ("stone", "stones"), ("liberty", "liberties")
 CAPTURED, SELF_ATARI, LIBERTIES, LEGAL, ENEMY, TARGET, CAPTURES, CONNECTS, MAKES_KO = range(9)
 
 
@@ -57,30 +58,30 @@ def _draw(what: int, most: int = 1, opponent: bool = False) -> Draw:
     return draw
 
 
-def _one_hot(name: str, meaning: str, numbers: range, source: str) -> tuple[Plane, ...]:
+def _one_hot(name: str, meaning: str, thing: tuple[str, str], numbers: range, source: str) -> tuple[Plane, ...]:
+    """Return a plane for each number, the last one for more too; ``meaning`` has a {} for so many of ``thing``."""
     last = numbers[-1]
     names = [str(number) for number in numbers[:-1]] + [f"{last}_or_more"]
-    return tuple(
-        Plane(f"{name}_{text}", f"legal moves {meaning.format(text.replace('_', ' '))}", "mover", source)
-        for text in names
-    )
+    return tuple(Plane(f"{name}_{text}", meaning.format(counted(text, *thing)), "mover", source) for text in names)
 
 
 def capture_size(most: int, source: str) -> Group:
     """Legal moves that capture 0, 1, ..., ``most`` or more stones."""
-    planes = _one_hot("capture", "that capture {} stones", range(most + 1), source)
+    planes = _one_hot("capture", "legal moves that capture {}", _STONES, range(most + 1), source)
     return Group(planes, _draw(CAPTURED, most + 1))
 
 
 def self_atari_size(most: int, source: str) -> Group:
     """Legal moves after which the chain with the new stone has one liberty: its size 1, ..., ``most`` or more."""
-    planes = _one_hot("self_atari", "into a chain of {} in atari", range(1, most + 1), source)
+    planes = _one_hot(
+        "self_atari", "legal moves that put their chain of {} in atari", _STONES, range(1, most + 1), source
+    )
     return Group(planes, _draw(SELF_ATARI, most))
 
 
 def liberties_after(most: int, source: str) -> Group:
     """Legal moves by the liberties of the chain with the new stone, captures done: 1, ..., ``most`` or more."""
-    planes = _one_hot("liberties_after", "into a chain of {} liberties", range(1, most + 1), source)
+    planes = _one_hot("liberties_after", "legal moves whose chain then has {}", _LIBERTIES, range(1, most + 1), source)
     return Group(planes, _draw(LIBERTIES, most))
 
 
@@ -91,7 +92,13 @@ def legal(source: str) -> Group:
 
 def enemy_liberties(most: int, source: str) -> Group:
     """Legal moves by the fewest liberties, after the move, of an opp chain beside it: 1, ..., ``most`` or more."""
-    planes = _one_hot("enemy_liberties", "that leave an opp chain beside them {} liberties", range(1, most + 1), source)
+    planes = _one_hot(
+        "enemy_liberties",
+        "legal moves beside opp chains that leave the weakest of them {}",
+        _LIBERTIES,
+        range(1, most + 1),
+        source,
+    )
     return Group(planes, _draw(ENEMY, most))
 
 
@@ -100,24 +107,26 @@ def target_size(most: int, source: str, opponent: bool = False) -> Group:
 
     ``opponent``: the same with the sides exchanged.
     """
-    side = "opp" if opponent else "own"
-    name, meaning = f"{side}_target", "beside a chain of {} with two liberties"
-    planes = _one_hot(name, f"of {side} {meaning}", range(1, most + 1), source)
+    side, other = ("opp", "own") if opponent else ("own", "opp")
+    meaning = f"legal moves of {side} beside {other} chains with 2 liberties, the largest of {{}}"
+    planes = _one_hot(f"{side}_target", meaning, _STONES, range(1, most + 1), source)
     return Group(planes, _draw(TARGET, most, opponent))
 
 
 def can_capture(source: str) -> Group:
     """Legal moves that take at least one stone."""
-    return Group((Plane("can_capture", "legal moves that take a stone", "mover", source),), _draw(CAPTURES))
+    plane = Plane("can_capture", "legal moves that take at least one stone", "mover", source)
+    return Group((plane,), _draw(CAPTURES))
 
 
 def can_connect(source: str) -> Group:
     """Legal moves that join two or more own chains."""
-    return Group((Plane("can_connect", "legal moves that join own chains", "mover", source),), _draw(CONNECTS))
+    plane = Plane("can_connect", "legal moves that join two or more own chains", "mover", source)
+    return Group((plane,), _draw(CONNECTS))
 
 
 def makes_ko(source: str, opponent: bool = False) -> Group:
     """Legal moves after which there is a simple-ko point. ``opponent``: those of the other side."""
     side = "opp" if opponent else "own"
-    plane = Plane(f"{side}_makes_ko", f"legal moves of {side} that make a ko", "mover", source)
+    plane = Plane(f"{side}_makes_ko", f"legal moves of {side} after which there is a simple-ko point", "mover", source)
     return Group((plane,), _draw(MAKES_KO, opponent=opponent))

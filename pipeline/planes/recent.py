@@ -3,7 +3,7 @@
 import numpy as np
 
 from pipeline.jit import kernel
-from pipeline.planes.group import Facts, Group, Plane, on_boards
+from pipeline.planes.group import Facts, Group, Plane, counted, on_boards
 from pipeline.trace import SET_UP
 from pipeline.traces import Traces
 
@@ -38,7 +38,7 @@ def recent_moves(turns: int, source: str) -> Group:
     A pass leaves its plane empty; nothing is shown from before the start or the last setup.
     """
     planes = tuple(
-        Plane(f"move_{back}", f"the move {back} turn{'s' if back > 1 else ''} ago", "absolute", source)
+        Plane(f"move_{back}", f"the point played {counted(back, 'turn', 'turns')} ago", "absolute", source)
         for back in range(1, turns + 1)
     )
     return Group(planes, on_boards(_draw_recent, turns), recent=turns)
@@ -50,8 +50,11 @@ def ages(most: int, source: str, setup: bool = True) -> Group:
     Setup stones, and all that stood at a setup in mid-game, are in the last plane or (not ``setup``) in none.
     """
     names = [str(age) for age in range(1, most)] + [f"{most}_or_more"]
+    meanings = [f"stones played {counted(name, 'turn', 'turns')} ago" for name in names]
+    if setup:
+        meanings[-1] += ", and setup stones"
     planes = tuple(
-        Plane(f"age_{name}", f"stones played {name.replace('_', ' ')} turns ago", "absolute", source) for name in names
+        Plane(f"age_{name}", meaning, "absolute", source) for name, meaning in zip(names, meanings, strict=True)
     )
     # Without setup stones, the last plane tells which of the older stones were played.
     facts = None if setup else _played_facts

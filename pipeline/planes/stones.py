@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeline.board import WHITE
 from pipeline.jit import kernel
-from pipeline.planes.group import Facts, Group, Plane, on_boards
+from pipeline.planes.group import Facts, Group, Plane, counted, on_boards
 from pipeline.traces import Traces
 from pipeline.words import Words, mix_words, seed_word
 
@@ -45,7 +45,7 @@ def _draw_empty(trace, positions, out, first):
 
 
 def _turn(back: int) -> str:
-    return "now" if back == 0 else "1 turn ago" if back == 1 else f"{back} turns ago"
+    return "now" if back == 0 else f"{counted(back, 'turn', 'turns')} ago"
 
 
 def _stone_planes(sides: tuple[str, str], boards: int, interleaved: bool, source: str) -> tuple[Plane, ...]:
