@@ -25,7 +25,7 @@ def _meanings(manifest: Manifest) -> dict[str, str]:
         "wins": "known results that the side to move won",
         "draws": "known results that were draws",
         "losses": "known results that the side to move lost",
-        "weight": "how many equal positions the row stands for",
+        "weight": "how many equal positions the row stands for, each times its sampling weight",
         "score": f"points for the side to move, where the record states them, else {unknown}",
         "to_play": "1 Black, 2 White",
         "komi": f"as recorded, {unknown} unknown",
