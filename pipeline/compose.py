@@ -98,13 +98,16 @@ def compose(names: Sequence[str]) -> Scheme:
     """Return the scheme of the groups ``names``, each "name" or "name=N", in this order.
 
     Raises ValueError for a group that is not known, with the list of those that are; for a number out of its
-    range; and where two groups have a plane of the same name, or none has a plane.
+    range; and where two groups have a plane or a global of the same name, or none has a plane.
     """
     groups = tuple(_group(name) for name in names)
-    names_of = Counter(each.name for group in groups for each in (*group.planes, *group.globals))
-    if twice := [name for name, count in names_of.items() if count > 1]:
-        raise ValueError(f"two groups have the plane or global {twice[0]!r}: name each group once")
-    if not any(group.planes for group in groups):
+    for kind, planes in (
+        ("global", [each.name for group in groups for each in group.globals]),
+        ("plane", [plane.name for group in groups for plane in group.planes]),
+    ):
+        if twice := [name for name, count in Counter(planes).items() if count > 1]:
+            raise ValueError(f"two groups have the {kind} {twice[0]!r}: name each group once")
+    if not planes:
         raise ValueError("a composed scheme needs a group with planes")
     return Scheme(COMPOSED, _VERSION, f"composed of {', '.join(names)}", groups, (("planes", ",".join(names)),))
 
@@ -120,7 +123,7 @@ def _group(text: str) -> Group:
         return named.make(named.usual)
     if named.most == 1:
         raise ValueError(f"the group {name} takes no number: {text!r}")
-    if not (number.isascii() and number.isdecimal() and 1 <= int(number[:4]) <= named.most):
+    if not (number.isascii() and number.isdecimal() and len(number) <= 4 and 1 <= int(number) <= named.most):
         raise ValueError(f"the number of the group {name} is 1 to {named.most}: {text!r}")
     return named.make(int(number))
 

@@ -3,8 +3,9 @@
 A plane is the set of its points. Definitions: AlphaGo Zero has own and opp stones now and 1 to 7 turns
 ago, alternating, and ones if Black is to move; Leela Zero the same boards side by side and a plane for
 each side to move; the articles' form shows Black and White in place of own and opp. Chains with 1, 2,
-and 3 or more liberties, own then opp, and the ko point make the seven planes. minigo's 21 and the articles'
-schemes are at the end; what a move does is found by playing it on a board of its own.
+and 3 or more liberties, own then opp, and the ko point make the seven planes. minigo's 21, the articles' and KataGo's
+schemes are at the end; what a move does is found by playing it on a board of its own. Options are arguments,
+with their values as a configuration has them.
 """
 
 from collections.abc import Callable
@@ -13,13 +14,15 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from random_games import RECENT, Seen
-from slow_areas import is_true_eye
-from slow_board import BLACK, WHITE, Point, SlowBoard
-from slow_captures import escaping_moves, is_laddered, working_moves
+from random_games import RECENT, Line, Seen, positions
+from slow_areas import is_true_eye, own_areas
+from slow_board import BLACK, WHITE, Point, SlowBoard, Stones
+from slow_captures import escaping_moves, working_moves
+from slow_katago import Recent, SlowHistory, SlowOptions, SlowRules
 from slow_ladders import ladder_captures, ladder_escapes
 
 Size = tuple[int, int]
+Points = frozenset[Point]
 Planes = dict[str, set[Point]]
 
 TURNS = 8  # boards that the schemes with history show, the present one included (alphago48_history: besides it)
@@ -61,10 +64,16 @@ def board(seen: Seen, size: Size) -> Planes:
     return {"black_0": black, "white_0": white, "empty": everywhere(size) - black - white}
 
 
-def agz17(seen: Seen, size: Size) -> Planes:
-    """AlphaGo Zero."""
-    planes = {f"{side}_{back}": stones(seen, colour, back) for back in range(TURNS) for side, colour in _sides(seen)}
-    return {**planes, "black_to_move": if_to_play(seen, size, BLACK)}
+def agz17(seen: Seen, size: Size, before_start: str = "empty", side: str = "black") -> Planes:
+    """AlphaGo Zero. The boards before the start: empty, or ("oldest") the first one there is, as minigo has it."""
+    known = seen.ply - seen.begin if before_start == "oldest" else TURNS
+    planes = {
+        f"{name}_{back}": stones(seen, colour, min(back, known))
+        for back in range(TURNS)
+        for name, colour in _sides(seen)
+    }
+    planes["black_to_move"] = if_to_play(seen, size, BLACK)
+    return {**planes, "white_to_move": if_to_play(seen, size, WHITE)} if side == "both" else planes
 
 
 def agz17_grouped(seen: Seen, size: Size) -> Planes:
@@ -149,15 +158,72 @@ def outcomes(board: SlowBoard, colour: int) -> dict[Point, Outcome]:
     return found
 
 
+KO_RULES = ("simple", "positional", "situational", "spight")
+
+
+@dataclass(frozen=True, slots=True)
+class KataSeen:
+    """What KataGo's history makes of a position: points banned by superko, for the side that moves by turns;
+    the moves shown, the globals, and whether the side to move moves by turns."""
+
+    banned: Points
+    recent: Recent
+    numbers: list[np.float32]
+    in_turn: bool
+
+
+def komi_of(line: Line) -> float:
+    """Return the komi of a game: the record's, or that of its rules."""
+    return line.rules.komi if line.komi is None else line.komi
+
+
+@cache
+def kata_seen(line: Line) -> tuple[KataSeen | None, ...]:
+    """Return KataGo's view of all positions of a game; None for those that a record cannot have.
+
+    These are in the encore, and after a pass for ko, which leaves other stones than the record has.
+    """
+    territory = line.rules.scoring == "territory"
+    tax, button, bonus = line.rules.tax, line.rules.button, line.rules.bonus
+    rules = SlowRules(KO_RULES[line.ko_rule], territory, tax, line.suicide, button, bonus)
+    slow = SlowHistory(line.rows, line.cols, rules, komi_of(line), None, SlowOptions())
+    found: list[KataSeen | None] = []
+    lost = False
+    for ply, (point, colour) in enumerate(line.moves):
+        changes = [(place, paint) for when, place, paint in line.setup if when == ply]
+        if lost:
+            found.append(None)
+            continue
+        if changes or ply == 0:
+            slow.setup(changes, colour)
+        shown = slow.recent(colour, 0), slow.globals(colour, 0), colour == slow.presumed
+        found.append(None if slow.phase else KataSeen(frozenset(slow.banned), *shown))
+        lost = slow.play(point, colour)
+    return tuple(found)
+
+
+def banned(seen: Seen) -> Points:
+    """Return the points where superko bans a move of the side to move, which it does only by turns."""
+    kata = kata_seen(seen.line)[seen.ply]
+    return kata.banned if kata is not None and kata.in_turn else frozenset()
+
+
+def own_moves(seen: Seen, size: Size, legality: str) -> dict[Point, Outcome]:
+    """Return what the legal moves of the side to move do; by the "rules": but for those that superko bans."""
+    left_out = banned(seen) if legality == "rules" else frozenset()
+    moves = outcomes(present(seen, size), seen.to_play)
+    return {point: move for point, move in moves.items() if point not in left_out}
+
+
 def chain_liberties(seen: Seen, size: Size) -> Planes:
     """Stones of either colour by the liberties of their chains: 1 to 7, 8 or more."""
     board = present(seen, size)
     return one_hot("liberties", 1, 8, {stone: len(c.liberties) for c in board.chains() for stone in c.stones})
 
 
-def recent_moves(seen: Seen) -> Planes:
-    """Where the last 8 moves were; a pass leaves its plane empty."""
-    moves = [*seen.recent, *[None] * RECENT][:RECENT]
+def recent_moves(seen: Seen, turns: int = RECENT) -> Planes:
+    """Where the last moves were; a pass leaves its plane empty."""
+    moves = [*seen.recent, *[None] * RECENT][:turns]
     return {f"move_{back}": set() if point is None else {point} for back, point in enumerate(moves, 1)}
 
 
@@ -185,33 +251,51 @@ def minigo21(seen: Seen, size: Size) -> Planes:
     }
 
 
-def alphago48(seen: Seen, size: Size) -> Planes:
-    """AlphaGo's policy network. Ages of stones that were set up, or played before the last setup, are 8 or more."""
+def ages_of(seen: Seen, setup_age: str) -> dict[Point, int]:
+    """Return the ages of stones; those that were set up, or played before the last setup, are the oldest or have
+    none."""
+    played = [point for point, _ in seen.line.moves[seen.begin : seen.ply]][::-1]
+    ages = {point: played.index(point) + 1 if point in played else None for point, _ in seen.boards[-1]}
+    oldest = 8 if setup_age == "oldest" else 0
+    return {point: oldest if age is None else age for point, age in ages.items()}
+
+
+@cache
+def alphago_ladders(size: Size, stones: Stones, ko: Point | None, own: int, by_capture: bool) -> tuple[Points, Points]:
+    """Return AlphaGo's ladder captures and escapes of a board."""
+    board = SlowBoard(*size)
+    board.stones, board.ko = dict(stones), ko
+    return frozenset(ladder_captures(board, own)), frozenset(ladder_escapes(board, own, by_capture))
+
+
+def alphago48(
+    seen: Seen, size: Size, ladder_escape: str = "own", legality: str = "simple", setup_age: str = "oldest"
+) -> Planes:
+    """AlphaGo's policy network."""
     now, own = present(seen, size), seen.to_play
-    moves = outcomes(now, own)
-    played = seen.recent[:7]
-    ages = {point: played.index(point) + 1 if point in played else 8 for point in now.stones}
+    moves = own_moves(seen, size, legality)
+    captures, escapes = alphago_ladders(size, seen.boards[-1], seen.ko, own, ladder_escape == "counter")
     mine, theirs = stones(seen, own, 0), stones(seen, BLACK + WHITE - own, 0)
     return {
         "own_0": mine,
         "opp_0": theirs,
         "empty": everywhere(size) - mine - theirs,
         "ones": everywhere(size),
-        **one_hot("age", 1, 8, ages),
+        **one_hot("age", 1, 8, ages_of(seen, setup_age)),
         **chain_liberties(seen, size),
         **one_hot("capture", 0, 7, {p: move.captured for p, move in moves.items()}),
         **one_hot("self_atari", 1, 8, {p: move.stones for p, move in moves.items() if move.liberties == 1}),
         **one_hot("liberties_after", 1, 8, {p: move.liberties for p, move in moves.items()}),
-        "ladder_capture": ladder_captures(now, own),
-        "ladder_escape": ladder_escapes(now, own),
+        "ladder_capture": captures & moves.keys(),
+        "ladder_escape": escapes & moves.keys(),
         "sensible": {p for p in moves if not is_true_eye(now, p, own)},
         "zeros": set(),
     }
 
 
-def alphago49(seen: Seen, size: Size) -> Planes:
+def alphago49(seen: Seen, size: Size, **options: str) -> Planes:
     """AlphaGo's value network."""
-    return {**alphago48(seen, size), "black_to_move": if_to_play(seen, size, BLACK)}
+    return {**alphago48(seen, size, **options), "black_to_move": if_to_play(seen, size, BLACK)}
 
 
 # The 8 neighbours in the order of the digits, and the 8 symmetries of the square they make.
@@ -262,11 +346,11 @@ def pattern_ranks() -> dict[int, int]:
     return {code: rank for rank, code in enumerate(sorted(codes), 1)}
 
 
-def gnugo(seen: Seen, size: Size) -> Planes:
+def gnugo(seen: Seen, size: Size, legality: str = "simple") -> Planes:
     """The hand-made features of the articles."""
     board, own = present(seen, size), seen.to_play
     numbers = {p: pattern_ranks()[canonical_code(digits_around(board, p, own))] for p in board.empty_points()}
-    moves = outcomes(board, own)
+    moves = own_moves(seen, size, legality)
 
     def makes_eye(point: Point, after: SlowBoard) -> bool:
         return any(n not in after.stones and is_true_eye(after, n, own) for n in board.neighbours[point])
@@ -283,32 +367,50 @@ def gnugo(seen: Seen, size: Size) -> Planes:
     }
 
 
-def laddered(board: SlowBoard, colour: int) -> set[Point]:
-    """Return the stones of one colour that are caught in a ladder."""
-    chains = (chain for chain in board.chains() if chain.colour == colour)
-    return {stone for chain in chains if is_laddered(board, chain) for stone in chain.stones}
+@dataclass(frozen=True, slots=True)
+class Ladders:
+    """The ladders of one side: its laddered stones, the moves that work against it, the moves that save a chain."""
+
+    stones: Points
+    working: Points
+    escaping: Points
+
+
+@cache
+def ladders(size: Size, stones: Stones, ko: Point | None, colour: int) -> Ladders:
+    """Return the ladders of one side of a board, whoever is to move."""
+    board = SlowBoard(*size)
+    board.stones, board.ko = dict(stones), ko
+    caught: set[Point] = set()
+    working: set[Point] = set()
+    escaping: set[Point] = set()
+    for chain in board.chains():
+        if chain.colour == colour:
+            attacks, saves = working_moves(board, chain), escaping_moves(board, chain)
+            working |= attacks
+            escaping |= saves
+            if attacks or (len(chain.liberties) == 1 and not saves):
+                caught |= chain.stones
+    return Ladders(frozenset(caught), frozenset(working), frozenset(escaping))
 
 
 def ladder_planes(seen: Seen, size: Size) -> Planes:
     """The eight planes of the articles' ladders, own then opp."""
-    now = present(seen, size)
-    before = now
-    if seen.recent:
-        before = SlowBoard(*size)
-        before.stones, before.ko = dict(seen.boards[-2]), seen.ko_before
+    now = seen.boards[-1], seen.ko
+    before = (seen.boards[-2], seen.ko_before) if seen.recent else now
     planes: Planes = {}
     for side, colour in _sides(seen):
-        chains = [chain for chain in now.chains() if chain.colour == colour]
-        planes[f"{side}_laddered"] = laddered(now, colour)
-        planes[f"{side}_laddered_before"] = laddered(before, colour)
-        planes[f"{side}_ladder_moves"] = {move for chain in chains for move in working_moves(now, chain)}
-        planes[f"{side}_ladder_escapes"] = {move for chain in chains for move in escaping_moves(now, chain)}
+        found = ladders(size, *now, colour)
+        planes[f"{side}_laddered"] = set(found.stones)
+        planes[f"{side}_laddered_before"] = set(ladders(size, *before, colour).stones)
+        planes[f"{side}_ladder_moves"] = set(found.working)
+        planes[f"{side}_ladder_escapes"] = set(found.escaping)
     return planes
 
 
-def alphago48_strings(seen: Seen, size: Size) -> Planes:
+def alphago48_strings(seen: Seen, size: Size, legality: str = "simple") -> Planes:
     """The first article's 48 planes."""
-    (rows, cols), moves = size, outcomes(present(seen, size), seen.to_play)
+    (rows, cols), moves = size, own_moves(seen, size, legality)
     middle_row = {p for p in everywhere(size) if 2 * p[0] == rows - 1}
     middle_col = {p for p in everywhere(size) if 2 * p[1] == cols - 1}
     diagonals = {(r, c) for r, c in everywhere(size) if rows == cols and (r == c or r + c == rows - 1)}
@@ -327,12 +429,16 @@ def alphago48_strings(seen: Seen, size: Size) -> Planes:
     }
 
 
-def alphago48_history(seen: Seen, size: Size) -> Planes:
-    """The second article's 48 planes."""
+def opp_moves(seen: Seen, size: Size) -> dict[Point, Outcome]:
+    """Return what the moves of the other side would do if it were its turn, with no ko point."""
     now = present(seen, size)
-    moves = outcomes(now, seen.to_play)
     now.ko = None
-    theirs = outcomes(now, BLACK + WHITE - seen.to_play)
+    return outcomes(now, BLACK + WHITE - seen.to_play)
+
+
+def alphago48_history(seen: Seen, size: Size, legality: str = "simple") -> Planes:
+    """The second article's 48 planes."""
+    now, moves, theirs = present(seen, size), own_moves(seen, size, legality), opp_moves(seen, size)
     planes = board(seen, size)
     for name, colour in (("black", BLACK), ("white", WHITE)):
         planes |= {f"{name}_{back}": stones(seen, colour, back) for back in range(1, TURNS + 1)}
@@ -351,7 +457,82 @@ def alphago48_history(seen: Seen, size: Size) -> Planes:
     }
 
 
-SLOW_SCHEMES: dict[str, Callable[[Seen, Size], Planes]] = {
+def katago22_article(seen: Seen, size: Size, legality: str = "simple") -> Planes:
+    """The second article's KataGo: planes for rules, komi and handicap among them."""
+    line, all_points = seen.line, everywhere(size)
+    start = SlowBoard(*size)
+    start.setup([(point, colour) for ply, point, colour in line.setup if ply == 0])
+    black = sum(colour == BLACK for colour in start.stones.values())
+    shown = {
+        "area_scoring": line.rules.scoring == "area",
+        "territory_scoring": line.rules.scoring == "territory",
+        "suicide_legal": line.suicide,
+        "simple_ko": KO_RULES[line.ko_rule] == "simple",
+        "positional_superko": KO_RULES[line.ko_rule] in {"positional", "spight"},
+        "situational_superko": KO_RULES[line.ko_rule] == "situational",
+        "komi_6": komi_of(line) >= 6,
+        "komi_7": komi_of(line) >= 7,
+        "handicap": line.handicap >= 2 or len(start.stones) == black >= 2,
+    }
+    return {
+        **board(seen, size),
+        "ones": all_points,
+        "black_to_move": if_to_play(seen, size, BLACK),
+        **recent_moves(seen, 5),
+        "ko": set() if seen.ko is None else {seen.ko},
+        "own_makes_ko": {p for p, move in own_moves(seen, size, legality).items() if move.after.ko is not None},
+        "opp_makes_ko": {p for p, move in opp_moves(seen, size).items() if move.after.ko is not None},
+        **{name: all_points if flag else set() for name, flag in shown.items()},
+    }
+
+
+@cache
+def all_positions(line: Line) -> tuple[Seen, ...]:
+    """Return all positions of a game."""
+    return tuple(positions(line))
+
+
+@cache
+def areas(size: Size, stones: Stones, scoring: str, tax: str, suicide: bool) -> dict[Point, int]:
+    """Return what counts for whom before the encore."""
+    board = SlowBoard(*size)
+    board.stones = dict(stones)
+    return own_areas(board, scoring, tax, suicide, None)
+
+
+def katago_v7(seen: Seen, size: Size) -> Planes:
+    """KataGo's V7, for data sets: friendly passes are off, and there is no encore."""
+    kata, rules, own, opp = kata_seen(seen.line)[seen.ply], seen.line.rules, seen.to_play, BLACK + WHITE - seen.to_play
+    assert kata is not None
+    caught = []
+    for back in range(3):
+        then = all_positions(seen.line)[seen.ply - min(back, len(kata.recent))]
+        both = (ladders(size, then.boards[-1], then.ko, colour) for colour in (BLACK, WHITE))
+        caught.append({point for side in both for point in side.stones})
+    owner = areas(size, seen.boards[-1], rules.scoring, rules.tax, seen.line.suicide)
+    exact = one_hot("liberties", 1, 4, {p: len(c.liberties) for c in present(seen, size).chains() for p in c.stones})
+    places = [set() if move == "pass" else {move} for move in kata.recent]
+    return {
+        "ones": everywhere(size),
+        "own_0": stones(seen, own, 0),
+        "opp_0": stones(seen, opp, 0),
+        **{f"liberties_{count}": exact[f"liberties_{count}"] for count in (1, 2, 3)},
+        "ko_banned": {*kata.banned, *([] if seen.ko is None else [seen.ko])},
+        "ko_blocked": set(),
+        "zeros": set(),
+        **{f"move_{back}": points for back, points in enumerate([*places, *[set()] * 5][:5], 1)},
+        "laddered": caught[0],
+        "laddered_1": caught[1],
+        "laddered_2": caught[2],
+        "ladder_moves": set(ladders(size, seen.boards[-1], seen.ko, opp).working),
+        "own_area": {point for point, side in owner.items() if side == own},
+        "opp_area": {point for point, side in owner.items() if side == opp},
+        "own_second": set(),
+        "opp_second": set(),
+    }
+
+
+SLOW_SCHEMES: dict[str, Callable[..., Planes]] = {
     "board": board,
     "alphago48": alphago48,
     "alphago49": alphago49,
@@ -363,7 +544,20 @@ SLOW_SCHEMES: dict[str, Callable[[Seen, Size], Planes]] = {
     "gnugo": gnugo,
     "alphago48_strings": alphago48_strings,
     "alphago48_history": alphago48_history,
+    "katago22_article": katago22_article,
+    "katago_v7": katago_v7,
 }
+
+
+def can_be_shown(name: str, seen: Seen) -> bool:
+    """Return whether a scheme has a row of the position."""
+    return name != "katago_v7" or kata_seen(seen.line)[seen.ply] is not None
+
+
+def numbers_of(name: str, seen: Seen) -> NDArray[np.float32]:
+    """Return the globals of a position that can be shown."""
+    kata = kata_seen(seen.line)[seen.ply] if name == "katago_v7" else None
+    return np.array(kata.numbers if kata is not None else [], dtype=np.float32)
 
 
 def dense(planes: Planes, frame: Size) -> NDArray[np.uint8]:

@@ -35,7 +35,7 @@ from pipeline.augment import turn_planes
 from pipeline.build import build
 from pipeline.columns import Columns
 from pipeline.config import make_config
-from pipeline.encode import encode
+from pipeline.encode import encode_whole
 from pipeline.keys import keyed
 from pipeline.load import Dataset, open_dataset
 from pipeline.rows import decide_positions
@@ -290,15 +290,22 @@ def test_equal_keys_are_equal_planes(scheme: str) -> None:
     lengths = np.diff(games.move_start)
     row_games = np.repeat(np.arange(len(lines)), lengths)
     plies = np.concatenate([np.arange(length) for length in lengths])
-    replayed = keyed(games, SCHEMES[scheme]).replayed
+    replayed, shown_at_all = keyed(games, SCHEMES[scheme])
+    assert shown_at_all.all()
     assert replayed.legal.tolist() == lengths.tolist()
     rows, cols = games.rows[row_games], games.cols[row_games]
-    planes = encode(SCHEMES[scheme], games, row_games, plies, FRAME)
+    planes, numbers = encode_whole(SCHEMES[scheme], games, row_games, plies, FRAME)
     planes = turn_planes(planes, rows, cols, FRAME[1], replayed.turns)
     seen = [(line, one) for line in lines for one in positions(line)]
     content = [
-        (row.tobytes(), line.rows, line.cols, one.to_play, image(one.ko, (line.rows, line.cols), int(turn)))
-        for row, (line, one), turn in zip(planes, seen, replayed.turns, strict=True)
+        (
+            row.tobytes() + values.tobytes(),
+            line.rows,
+            line.cols,
+            one.to_play,
+            image(one.ko, (line.rows, line.cols), int(turn)),
+        )
+        for row, values, (line, one), turn in zip(planes, numbers, seen, replayed.turns, strict=True)
     ]
     for keys in (
         replayed.keys.tolist(),

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from pipeline.board import WHITE
 from pipeline.jit import kernel
 from pipeline.planes.group import Facts, Group, Plane
+from pipeline.rules import SCORING_TERRITORY, TAX_NONE
 from pipeline.traces import Traces
 from pipeline.words import Words, mix_words, seed_word
 
@@ -21,10 +22,10 @@ def _draw_areas(areas, trace, positions, out, first):
 
 
 def _rule_facts(traces: Traces) -> Facts:
-    """Return the rules that decide what counts."""
+    """Return the rules that decide what counts: which tax does not matter, and under territory scoring none does."""
     terms, suicide = traces.games.terms, traces.games.suicide
-    rules = (terms.scoring.astype(np.uint64) * 3 + terms.tax.astype(np.uint64)) * 2 + suicide
-    words: Words = mix_words(rules ^ seed_word("area rules"))
+    rules = np.where(terms.scoring == SCORING_TERRITORY, 0, 1 + 2 * (terms.tax != TAX_NONE) + suicide)
+    words: Words = mix_words(rules.astype(np.uint64) ^ seed_word("area rules"))
     return Facts(words[traces.game])
 
 

@@ -72,15 +72,23 @@ def _drawing(points: Callable[[KataTrace], NDArray[np.uint8]]) -> Draw:
     return draw
 
 
-def _main_phase(traces: Traces) -> NDArray[np.bool_]:
-    """Return which positions come before the encore: records do not say how it is played."""
-    main: NDArray[np.bool_] = traces.katago.phase == 0
+def main_phase(traces: Traces) -> NDArray[np.bool_]:
+    """Return which positions come before the encore: records do not say how it is played.
+
+    A setup in mid-game begins the main phase anew; but not after a pass for ko, which left other stones on the
+    board than the record has.
+    """
+    katago = traces.katago
+    lifted: NDArray[np.int64] = np.cumsum(katago.for_ko) - katago.for_ko
+    starts = np.flatnonzero(np.diff(traces.game, prepend=-1))
+    of_game: NDArray[np.int64] = np.repeat(lifted[starts], np.diff(starts, append=len(lifted)))
+    main: NDArray[np.bool_] = (katago.phase == 0) & (lifted == of_game)
     return main
 
 
 def _ban_facts(traces: Traces) -> Facts:
     """Return the points banned by superko; that of simple ko belongs to every key."""
-    return Facts(points=banned_by_superko(traces.katago), shown=_main_phase(traces))
+    return Facts(points=banned_by_superko(traces.katago), shown=main_phase(traces))
 
 
 def banned_by_superko(katago: KataTrace) -> NDArray[np.uint8]:
@@ -101,7 +109,7 @@ def blocks(source: str = _SOURCE) -> Group:
     """Stones under a ko-recapture block: in the encore alone, of which a data set has no rows."""
 
     def facts(traces: Traces) -> Facts:
-        return Facts(shown=_main_phase(traces))
+        return Facts(shown=main_phase(traces))
 
     plane = Plane("ko_blocked", "stones that may not be retaken yet, in the encore alone", "absolute", source)
     return Group((plane,), _drawing(lambda katago: katago.blocked), facts=facts)
@@ -136,7 +144,7 @@ def recent_moves(source: str = _SOURCE) -> Group:
 def turn_facts(traces: Traces) -> Facts:
     """Return how many turns are shown; boards and moves of that many belong to the key."""
     words: Words = mix_words(traces.katago.turns.astype(np.uint64) ^ seed_word("turns shown"))
-    return Facts(words, shown=_main_phase(traces))
+    return Facts(words, shown=main_phase(traces))
 
 
 def global_inputs(source: str = _SOURCE) -> Group:
@@ -146,7 +154,7 @@ def global_inputs(source: str = _SOURCE) -> Group:
         return traces.katago.globals[positions]
 
     def facts(traces: Traces) -> Facts:
-        return Facts(_number_words(traces.katago.globals), shown=_main_phase(traces))
+        return Facts(_number_words(traces.katago.globals), shown=main_phase(traces))
 
     assert len(_GLOBALS) == GLOBALS
     names = tuple(Plane(*about, source) for about in _GLOBALS)

@@ -89,8 +89,9 @@ def _history_group(sides: tuple[str, str], boards: int, interleaved: bool, sourc
 
     def facts(traces: Traces) -> Facts:
         begin = traces.boards.begin
-        known = np.minimum(np.arange(len(begin)) - begin, boards - 1).astype(np.uint64)
-        words: Words = mix_words(known ^ seed_word("boards known"))
+        known = np.minimum(np.arange(len(begin)) - begin, boards - 1)
+        known[~traces.boards.stones[begin].any(axis=(1, 2))] = boards - 1  # no board and an empty one are the same
+        words: Words = mix_words(known.astype(np.uint64) ^ seed_word("boards known"))
         return Facts(words)
 
     planes = _stone_planes(sides, boards, interleaved, source)
