@@ -218,7 +218,7 @@ def test_a_build_with_options(
     """Options stand in the manifest and in every shard; ``verify`` encodes with them, and sees where they are wrong."""
     tables: dict[str, Any] = {
         "input": {"paths": [str(superko_games)]},
-        "filter": {"sizes": [5]},
+        "filter": {"sizes": [5], "problem_moves": 0},
         "encode": {"scheme": name, "options": options},
         "output": {"path": str(tmp_path / "out"), "format": file_format},
         "run": {"workers": 0},
