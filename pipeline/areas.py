@@ -119,25 +119,6 @@ def find_independent_life(board, areas):
 
 
 @kernel
-def living_pieces(board, colour, areas):
-    """Return how many connected pieces ``areas.living[colour]`` has: the group tax is two points for each."""
-    words = np.int64(board.points[USED_WORDS])
-    piece, rest = areas.benson.work[0], areas.benson.work[1]
-    for word in range(words):
-        rest[word] = areas.living[colour, word]
-    pieces = 0
-    for word in range(words):
-        while rest[word] != NO_BITS:
-            piece[:] = NO_BITS
-            piece[word] = rest[word] & (~rest[word] + ONE)
-            flood(board, rest, piece)
-            for part in range(words):
-                rest[part] &= ~piece[part]
-            pieces += 1
-    return pieces
-
-
-@kernel
 def own_areas(board, scoring, tax, suicide, second_encore, second_stones, areas):
     """Set ``areas.owned`` to what counts for Black and for White, given ``areas.stones``.
 

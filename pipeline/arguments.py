@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.config import Config, ConfigError, make_config, preset_names, read_toml, set_value
+from pipeline.config import Config, ConfigError, make_config
+from pipeline.settings import preset_names, read_toml, set_value
 
 COMMAND_LINE = "command line"
 

@@ -105,14 +105,6 @@ def spot_of(board, point):
 
 
 @kernel
-def point_of(board, spot):
-    """Return the point (row * cols + col) of ``spot``."""
-    cols = np.int64(board.points[COLS])
-    row = spot // (cols + 1) - 1
-    return row * cols + spot - (row + 1) * (cols + 1) - 1
-
-
-@kernel
 def _put(points, index, value, journal):
     if journal is not None:
         top = journal[0]

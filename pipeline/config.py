@@ -1,4 +1,4 @@
-"""What to build: one validated model, read from TOML.
+"""What to build: one validated model, made of the tables of ``settings``.
 
 Every key has a default, so the empty file is a valid configuration (19x19, ``agz17``). The model is
 frozen; ``fingerprint`` covers exactly the keys that decide what the published rows are.
@@ -7,135 +7,20 @@ frozen; ``fingerprint`` covers exactly the keys that decide what the published r
 import difflib
 import hashlib
 import json
-import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
-from importlib import resources
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
-MAX_SIDE = 25
-_MAX_FILE = 2**20  # bytes of a TOML file
+from pipeline.values import MAX_SIDE, Bytes, Dates, FilePath, Komi, KomiSpan, Sizes, Span
+
 _MAX_NESTING = 10
 _MAX_SHOWN = 200  # characters of a value in a message
-ANY_FRAME = (MAX_SIDE, MAX_SIDE)
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_ANY_FRAME = (MAX_SIDE, MAX_SIDE)
 
 
 class ConfigError(ValueError):
     """A configuration that cannot be used; the text names the file, the key and the value."""
-
-
-def _byte_count(value: object) -> object:
-    """Read ``"16 MiB"`` as 16777216; everything else is left to the type check."""
-    if not isinstance(value, str):
-        return value
-    digits = value.strip().rstrip("BKMGIbkmgi ")
-    unit = value.strip()[len(digits) :].strip().upper()
-    try:
-        return int(float(digits) * _UNITS[unit])
-    except (KeyError, ValueError, OverflowError):
-        raise ValueError(f"not a number of bytes: {value!r} (write 16777216, '16MiB' or '2GB')") from None
-
-
-Bytes = Annotated[int, BeforeValidator(_byte_count), Field(ge=1, le=2**62)]
-
-
-def _board_size(value: object) -> tuple[int, int]:
-    """Read a board size: ``19``, ``"9x13"`` or ``[9, 13]`` (rows x columns)."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        rows = cols = value
-    elif isinstance(value, str) and re.fullmatch("[0-9]{1,4}x[0-9]{1,4}", value.lower()):
-        rows, cols = (int(side) for side in value.lower().split("x"))
-    elif isinstance(value, (list, tuple)) and len(value) == 2 and all(type(side) is int for side in value):
-        rows, cols = value
-    else:
-        raise ValueError(f'not a board size: {value!r} (write 19, or "9x13" for 9 rows and 13 columns)')
-    if not (1 <= rows <= MAX_SIDE and 1 <= cols <= MAX_SIDE):
-        raise ValueError(f"a board side must be 1 to {MAX_SIDE}, not {value!r}")
-    return rows, cols
-
-
-def _board_sizes(value: object) -> object:
-    """Read a list of board sizes, one of them, or "any"."""
-    if value == "any":
-        return value
-    if isinstance(value, (int, str)):
-        return (_board_size(value),)
-    if not isinstance(value, (list, tuple)) or not value:
-        raise ValueError('write a list of board sizes, [19] or [9, "9x13"], or "any"')
-    return tuple(map(_board_size, value))
-
-
-Sizes = Annotated[tuple[tuple[int, int], ...] | Literal["any"], BeforeValidator(_board_sizes)]
-
-
-def _two(example: str) -> BeforeValidator:
-    """Return a check that a value is a list of two, which quotes an example."""
-
-    def check(value: object) -> object:
-        if not isinstance(value, (list, tuple)) or len(value) != 2:
-            raise ValueError(f"write the first and the last in brackets, e.g. {example}")
-        return value
-
-    return BeforeValidator(check)
-
-
-def _in_order(span: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Refuse a range that is empty because its ends are exchanged."""
-    if span[0] > span[1]:
-        raise ValueError(f"nothing lies between {span[0]} and {span[1]}: write the smaller one first")
-    return span
-
-
-def _dates_in_order(span: tuple[str, str]) -> tuple[str, str]:
-    """Refuse an empty range of dates; ["2016-03", "2016"] is from March to December."""
-    if span[0][: len(span[1])] > span[1]:
-        raise ValueError(f"nothing lies between {span[0]} and {span[1]}: write the earlier one first")
-    return span
-
-
-def _date(value: str) -> str:
-    """Check a date that may lack the day, or the month and the day."""
-    try:
-        if not re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", value):
-            raise ValueError
-        date.fromisoformat(f"{value}-01-01"[:10])  # what is left out begins with the first
-    except ValueError:
-        raise ValueError(f"not a date: {value!r} (write 2016-03-09, 2016-03 or 2016)") from None
-    return value
-
-
-def _path(value: str) -> str:
-    """Refuse what is no path on any system."""
-    if "\0" in value:
-        raise ValueError("a path cannot hold the character NUL")
-    return value
-
-
-FilePath = Annotated[str, AfterValidator(_path)]
-Komi = Annotated[float, Field(ge=-150, le=150)]
-
-
-Span = Annotated[tuple[int, int], AfterValidator(_in_order), _two("[0, 9]")]
-KomiSpan = Annotated[tuple[float, float], AfterValidator(_in_order), _two("[6.5, 7.5]")]
-Dates = Annotated[
-    tuple[Annotated[str, AfterValidator(_date)], Annotated[str, AfterValidator(_date)]],
-    AfterValidator(_dates_in_order),
-    _two('["2010-01-01", "2019-12-31"]'),
-]
 
 
 ResultKind = Literal["score", "resign", "time", "forfeit", "void", "unfinished", "unknown"]
@@ -350,7 +235,7 @@ class Config(_Table):
     def frame(self) -> tuple[int, int]:
         """Rows and columns of the stored frame: the largest of ``filter.sizes``, never of the data."""
         if self.filter.sizes == "any":
-            return ANY_FRAME
+            return _ANY_FRAME
         return max(rows for rows, _ in self.filter.sizes), max(cols for _, cols in self.filter.sizes)
 
     def fingerprint(self, **versions: str | int) -> str:
@@ -362,65 +247,6 @@ class Config(_Table):
         """Return the configuration as it is stored with a data set: without the run, the inputs' and the
         output's paths."""
         return self.model_dump(mode="json", exclude={"run": True, "input": {"paths"}, "output": {"path"}})
-
-
-def preset_names() -> list[str]:
-    """Return the names of the packaged configurations."""
-    folder = resources.files("pipeline.presets")
-    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
-
-
-def read_toml(source: str) -> dict[str, Any]:
-    """Return the tables of a preset (by name) or of a TOML file (by path). Raises ConfigError."""
-    try:
-        if source in preset_names():
-            text = resources.files("pipeline.presets").joinpath(f"{source}.toml").read_text("utf-8")
-        else:
-            with open(source, "rb") as file:
-                data = file.read(_MAX_FILE + 1)
-            if len(data) > _MAX_FILE:
-                raise ConfigError(f"{source}: not a configuration: more than {_MAX_FILE} bytes")
-            text = data.decode("utf-8")
-    except FileNotFoundError:
-        near = difflib.get_close_matches(source, preset_names(), 1)
-        hint = f"did you mean {near[0]!r}? Presets are" if near else "presets are"
-        raise ConfigError(f"no preset, file or folder {source!r}: {hint} {', '.join(preset_names())}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{source}: not a TOML file (not UTF-8 at byte {error.start})") from None
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise ConfigError(f"{source}: not TOML: nested too deep") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{source}: not TOML: {error}") from None
-    except ValueError:
-        # Python reads no decimal number of more than some thousand digits.
-        raise ConfigError(f"{source}: a number has too many digits") from None
-
-
-def set_value(tables: dict[str, Any], assignment: str) -> None:
-    """Apply ``table.key=value`` to ``tables``. The value is TOML; a bare word is a string."""
-    name, equals, text = assignment.partition("=")
-    keys = name.strip().split(".")
-    said = f"--set {_shown(assignment)}"
-    if not equals or len(keys) < 2 or not all(keys):
-        raise ConfigError(f"{said}: write table.key=value, e.g. split.val=0.1")
-    try:
-        read = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
-        read = {"value": text.strip()}
-    except RecursionError:
-        raise ConfigError(f"{said}: nested too deep") from None
-    except ValueError:
-        raise ConfigError(f"{said}: a number has too many digits") from None
-    if len(read) > 1:
-        raise ConfigError(f"{said}: one key at a time, give --set again for another")
-    table = tables
-    for key in keys[:-1]:
-        table = table.setdefault(key, {})
-        if not isinstance(table, dict):
-            raise ConfigError(f"{said}: {key!r} is not a table")
-    table[keys[-1]] = read["value"]
 
 
 def make_config(tables: Mapping[str, Any], origin: str) -> Config:
@@ -452,7 +278,7 @@ def _values(tables: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:
             pending += [(key, inner, depth + 1) for inner in value]
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Return a value as it is shown in a message: long ones cut."""
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text):,} characters)"
@@ -462,9 +288,9 @@ def _explain(where: tuple[int | str, ...], kind: str, message: str, value: objec
     """Say in one line what is wrong with a key, and which key may have been meant."""
     key = ".".join(str(part) for part in where if not str(part).startswith(("function-", "rules-")))
     if kind == "tuple_type":
-        return f"{key} = {_shown(value)}: write a list in brackets, e.g. {_shown([value])}"
+        return f"{key} = {shown(value)}: write a list in brackets, e.g. {shown([value])}"
     if kind != "extra_forbidden":
-        return f"{key} = {_shown(value)}: {message.removeprefix('Value error, ')}"
+        return f"{key} = {shown(value)}: {message.removeprefix('Value error, ')}"
     known = _known_keys(where[:-1])
     near = difflib.get_close_matches(str(where[-1]), known, 1)
     meant = ".".join([*key.split(".")[:-1], *near])

@@ -1,4 +1,4 @@
-"""Points in letters and numbers, both ways.
+"""Points in letters and numbers, both ways, and the star points.
 
 Letters are columns from the left without I, numbers are rows from the bottom. The corners of 19x19:
 
@@ -45,3 +45,14 @@ def named_point(name: str, rows: int, cols: int) -> int:
     if len(text) > 4 or not (0 <= row < rows and col < cols):
         raise ValueError(f"{name!r} is off a board of {rows} rows and {cols} columns")
     return row * cols + col
+
+
+def star_points(rows: int, cols: int) -> set[tuple[int, int]]:
+    """Return the star points (row, col) of a square board with an odd side from 9 to 19."""
+    if rows != cols or rows < 9 or rows > 19 or rows % 2 == 0:
+        return set()
+    edge, middle = (3 if rows >= 13 else 2), rows // 2
+    lines = (edge, middle, rows - 1 - edge)
+    if rows >= 15:
+        return {(row, col) for row in lines for col in lines}
+    return {(row, col) for row in lines for col in lines if (row == middle) == (col == middle)}

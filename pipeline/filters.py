@@ -1,8 +1,8 @@
 """Which games are wanted: each filter has its own reason and its own count."""
 
 from pipeline.config import Filter
+from pipeline.game import Game
 from pipeline.headers.rank import read_rank
-from pipeline.parse import Game
 from pipeline.reasons import Reason
 from pipeline.weights import matches
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from pipeline.board import BLACK, EMPTY, WHITE
 from pipeline.config import Filter
+from pipeline.game import Game
 from pipeline.handicaps import MAX_FIXED
-from pipeline.parse import Game
 from pipeline.reasons import Flag, Reason
 
 _FIVE = 5

@@ -182,7 +182,7 @@ def _write_position(games, game, place, board, history, frame_of, options, lead,
     trace.turns[at] = show_moves(games, place, colour, most, board, area, frame_of, trace.recent[at])
     ends = not hidden and pass_ends_phase(history, colour)
     tax = games.terms.tax[game]
-    fill_globals(history, colour, own, area, tax, trace.recent[at], frame_area, ends, options, trace.globals[at])
+    fill_globals(history, own, area, tax, trace.recent[at], frame_area, ends, options, trace.globals[at])
     if trace.legal.shape[0] > 0:
         _draw_legal(board, history, colour, area, frame_of, frame_area, trace.legal[at])
 

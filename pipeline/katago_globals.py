@@ -85,7 +85,7 @@ def parity_wave(own, area):
 
 
 @kernel
-def fill_globals(history, colour, own, area, tax, recent, frame_area, ends, options, out):
+def fill_globals(history, own, area, tax, recent, frame_area, ends, options, out):
     """Write the 19 globals; ``ends``: whether a pass would end the phase, as far as that is shown."""
     numbers = history.numbers
     ko_rule, territory = numbers[KO_RULE], numbers[SCORING] == SCORING_TERRITORY

@@ -17,7 +17,6 @@ from pipeline.config import Parse
 from pipeline.games import OFF_BOARD
 from pipeline.nodes import Fault, Node
 from pipeline.reasons import Flag, Reason
-from pipeline.scan import Scanned, points_of
 
 MAX_MOVES = 65_535
 
@@ -27,13 +26,13 @@ _PLAYED = frozenset((*_MOVERS, *_SETUP, "PL"))
 _MAX_SETUP = 1_000_000  # stones set up in one record; a small hostile file could ask for any number
 _POINT = re.compile(rb"[A-Za-z]{2}")
 _A = ord("a")
-_TT_PASS_SIDE = 19  # [tt] is a pass on boards up to this side (FF3)
+_TT_PASS_SIDE = 19
 _PLAYER = {b"B": BLACK, b"b": BLACK, b"1": BLACK, b"W": WHITE, b"w": WHITE, b"2": WHITE}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Moves and setup stones of a main line; the arrays are those of ``parse.Game``."""
+    """Moves and setup stones of a main line; the arrays are those of ``game.Game``."""
 
     setup_plies: NDArray[np.uint16]
     setup_points: NDArray[np.uint16]
@@ -80,36 +79,14 @@ def read_line(nodes: Iterable[Node], rows: int, cols: int, parse: Parse) -> Line
     return _line(reading)
 
 
-def plain_line(scanned: Scanned, rows: int, cols: int, player: bytes | None) -> Line | None:
-    """Return what ``read_line`` gives for the nodes of a plain record; ``player``: the first value of PL.
-
-    None where a point is not on the board, or one is set up twice.
-    """
-    points = points_of(scanned.moves, rows, cols, max(rows, cols) <= _TT_PASS_SIDE)
-    setup = _plain_setup(scanned, rows, cols) if len(scanned.setup) else _NO_SETUP
-    if points is None or setup is None:
-        return None
-    flags = frozenset({Flag.COLOUR_TWICE}) if scanned.twice else frozenset()
-    first = None if player is None else _PLAYER.get(player.strip()[:1])
-    if first is not None and len(points) and scanned.colours[0] != first:
-        flags |= {Flag.PLAYER_MISMATCH}
-    return Line(*setup, points, scanned.colours, flags)
+def player_of(value: bytes) -> int | None:
+    """Return the side that a value of PL names, None where it names none."""
+    return _PLAYER.get(value.strip()[:1])
 
 
-_Setup = tuple[NDArray[np.uint16], NDArray[np.uint16], NDArray[np.int8]]  # plies, points, colours
-_NO_SETUP: _Setup = np.zeros(0, np.uint16), np.zeros(0, np.uint16), np.zeros(0, np.int8)
-
-
-def _plain_setup(scanned: Scanned, rows: int, cols: int) -> _Setup | None:
-    """Return the stones of the start by their points; None where one is off the board or two are on one point."""
-    stones = points_of(scanned.setup, rows, cols, False)
-    if stones is None:
-        return None
-    order = np.argsort(stones)
-    stones = stones[order]
-    if (stones[1:] == stones[:-1]).any():
-        return None
-    return np.zeros(len(stones), dtype=np.uint16), stones, scanned.setup[order, 2].astype(np.int8)
+def tt_passes(rows: int, cols: int) -> bool:
+    """Return whether [tt] is a pass: on boards of up to 19 lines (FF3)."""
+    return max(rows, cols) <= _TT_PASS_SIDE
 
 
 def _stops(reading: _Reading, node: Node, points: dict[bytes, int], parse: Parse) -> bool:
@@ -130,7 +107,7 @@ def _stops(reading: _Reading, node: Node, points: dict[bytes, int], parse: Parse
     if has_setup:
         _set_up(reading, node)
     if "PL" in node and not started:
-        reading.player = _PLAYER.get(node["PL"][0].strip()[:1])
+        reading.player = player_of(node["PL"][0])
     if len(moves) > 1 and parse.two_moves == "reject":
         raise Fault(Reason.TWO_MOVES, _shown(node), len(reading.moves) + 1, 'parse.two_moves = "reject"')
     area = reading.rows * reading.cols
@@ -153,7 +130,7 @@ def _point_table(rows: int, cols: int) -> dict[bytes, int]:
     """The point of each value that is on the board, or a pass."""
     table = {bytes((_A + col, _A + row)): row * cols + col for row in range(rows) for col in range(cols)}
     table[b""] = rows * cols
-    if max(rows, cols) <= _TT_PASS_SIDE:
+    if tt_passes(rows, cols):
         table[b"tt"] = rows * cols
     return table
 

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from pipeline import __version__
 from pipeline.columns import FORMAT_VERSION, SUFFIXES, Format, Layout, describe
-from pipeline.config import MAX_SIDE
 from pipeline.files import NotAFileError, require_file, write_whole
+from pipeline.values import MAX_SIDE
 
 NAME = "dataset.json"
 GAMES: Final = "games.parquet"

@@ -74,7 +74,7 @@ def _find_prefixes(games, order, plies, least, keys, slots, ends, images, famili
                 if found and (longest[shorter] < 0 or plies[game] > plies[longest[shorter]]):
                     longest[shorter] = game
             for family in range(2):
-                add_move(games, game, ply, words[family], images, 0, words.shape[1])
+                add_move(games, game, ply, words[family], images, np.int64(0), words.shape[1])
 
 
 def prefix_games(games: Games, plies: Numbers, keys: Words, least: int) -> Numbers:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from pipeline import symmetry
 from pipeline.augment import turn_dense
 from pipeline.board import BLACK, LEGAL, WHITE
-from pipeline.config import MAX_SIDE
 from pipeline.coordinates import PASS, named_point, point_name
 from pipeline.encode import encode_whole
 from pipeline.faults import REASONS, describe
@@ -24,6 +23,7 @@ from pipeline.replay import ILLEGAL_SETUP, replay
 from pipeline.rules import rule_set
 from pipeline.schemes import Scheme, find_scheme
 from pipeline.trace import trace
+from pipeline.values import MAX_SIDE
 
 Point = str | tuple[int, int]
 

@@ -17,10 +17,11 @@ from pipeline.config import Config
 from pipeline.faults import REASONS, describe
 from pipeline.files import read_report, sha256_of_file, whole_file, write_report
 from pipeline.filters import unwanted
+from pipeline.game import Game
 from pipeline.gamekeys import game_keys, turned_game_keys
 from pipeline.games import Games, terms_of
 from pipeline.genre import no_game
-from pipeline.parse import Game, Rejected, records_of
+from pipeline.parse import Rejected, records_of
 from pipeline.reasons import Flag, Reason, Status
 from pipeline.replay import replay
 from pipeline.rules import rule_set

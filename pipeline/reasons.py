@@ -81,6 +81,14 @@ class Reason(StrEnum):
     TASK_FAILED = "task-failed", "reading the record ended its worker process"
 
 
+# Those of the status FILTERED.
+FILTERS = frozenset({
+    Reason.SIZE_FILTERED, Reason.TOO_SHORT, Reason.TOO_LONG, Reason.HANDICAP_FILTERED, Reason.KOMI_FILTERED,
+    Reason.RESULT_FILTERED, Reason.RANK_FILTERED, Reason.PLAYER_MISSING, Reason.PLAYER_FILTERED, Reason.DATE_FILTERED,
+    Reason.RULES_FILTERED, Reason.SOURCE_FILTERED,
+})  # fmt: skip
+
+
 class Flag(StrEnum):
     """A repair or a doubt noted with a record that is kept all the same."""
 

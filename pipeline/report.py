@@ -8,15 +8,12 @@ from typing import Any
 from pipeline.build import Built
 from pipeline.config import Config
 from pipeline.manifest import SPLITS, Manifest, Positions
-from pipeline.reasons import Reason
+from pipeline.reasons import FILTERS
 
 WIDTH = 100  # columns of a terminal
 _MOST_REASONS = 6
 _SHORT = 0.05  # seconds of a stage that are not worth a line
 _UNITS = {"read": "records", "index": "positions"}  # of the work of a stage; rows of the others
-_FILTERED = frozenset(
-    reason for reason in Reason if reason.value.endswith("-filtered") or reason in (Reason.TOO_SHORT, Reason.TOO_LONG)
-)
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
@@ -118,7 +115,7 @@ def count_lines(manifest: Manifest) -> list[str]:
         text.append(f"repeats       {counted(repeats, 'game')}: {records.duplicate:,} duplicate{clash}")
     for name, count, wanted in (("filtered", records.filtered, True), ("rejected", records.rejected, False)):
         if count:
-            chosen = {key: number for key, number in manifest.reasons.items() if (key in _FILTERED) == wanted}
+            chosen = {key: number for key, number in manifest.reasons.items() if (key in FILTERS) == wanted}
             text.append(f"{name:<14}{counted(count, 'record')}: {_reasons(chosen)}")
     if manifest.flags:
         text.append(f"flagged       {_reasons(manifest.flags)}")

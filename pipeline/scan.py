@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline.jit import kernel
 
-MAX_BYTES = 1_000_000  # of a record; a larger one is not plain
-MAX_MOVES = 65_535
+_MAX_BYTES = 1_000_000  # of a record; a larger one is not plain
 _MAX_ENTRIES = 64  # header values of a record
 _MAX_SETUP = 625  # stones: all points of the largest board
 _LEAST_MOVE = 4  # bytes: ";B[]"
@@ -175,12 +174,12 @@ def _scan(data, kinds, colours, moves, setup, entries, counts):
         if not _is_blank(data[at]) and data[at] != 0 and data[at] != 26:
             return False
         at += 1
-    return played <= MAX_MOVES
+    return True
 
 
 def scan(record: bytes, kinds: NDArray[np.int8]) -> Scanned | None:
     """Return what a file holds if it is one plain record, else None."""
-    if len(record) > MAX_BYTES:
+    if len(record) > _MAX_BYTES:
         return None
     data = np.frombuffer(record, dtype=np.uint8)
     most = len(record) // _LEAST_MOVE + 1

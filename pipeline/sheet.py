@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pipeline.board import BLACK, WHITE
 from pipeline.config import ConfigError
-from pipeline.coordinates import LETTERS, point_name
+from pipeline.coordinates import LETTERS, point_name, star_points
 from pipeline.files import whole_file
 from pipeline.position import Position
 
@@ -91,17 +91,6 @@ def require_png(path: str) -> None:
         import matplotlib.backends.backend_agg  # noqa: F401
     except ImportError as error:
         raise ConfigError(f'pictures are drawn with matplotlib: pip install "goplanes[pictures]" ({error})') from None
-
-
-def star_points(rows: int, cols: int) -> set[tuple[int, int]]:
-    """Return the star points of a square board with an odd side from 9 to 19."""
-    if rows != cols or rows < 9 or rows > 19 or rows % 2 == 0:
-        return set()
-    edge, middle = (3 if rows >= 13 else 2), rows // 2
-    lines = (edge, middle, rows - 1 - edge)
-    if rows >= 15:
-        return {(row, col) for row in lines for col in lines}
-    return {(row, col) for row in lines for col in lines if (row == middle) == (col == middle)}
 
 
 def write_sheet(

@@ -13,14 +13,15 @@ from pipeline.archives import printable
 from pipeline.build import check_config
 from pipeline.columns import ShardError
 from pipeline.config import Config, ConfigError
-from pipeline.coordinates import LETTERS, point_name
+from pipeline.coordinates import LETTERS, point_name, star_points
 from pipeline.faults import move_name
 from pipeline.files import NotAFileError, require_file
+from pipeline.game import Game
 from pipeline.load import Dataset
-from pipeline.parse import Game, Rejected, parse_member
+from pipeline.parse import Rejected, parse_member
 from pipeline.position import Position, inputs_at, label_name, position_at, single_game, turned
 from pipeline.progress import Progress
-from pipeline.sheet import NumberedPlane, require_png, star_points, write_sheet
+from pipeline.sheet import NumberedPlane, require_png, write_sheet
 from pipeline.streams import archive_kind
 from pipeline.symmetry import NAMES
 from pipeline.warm import warm_up
@@ -81,19 +82,8 @@ def show_row(
     if png is not None:
         require_png(png)
     row = dataset.row(split, index, dtype="uint8")
-    table = gamefile.games_with(dataset, np.array([row["game"]], dtype=np.uint64))
-    if table.num_rows != 1:
-        raise ShardError(f"row {index} of {split}: game {row['game']} is not in games.parquet")
-    game, record = gamefile.one_game(table, 0), table.to_pylist()[0]
-    warm_up(progress or Progress(quiet=True))
-    rows, cols, ply, turn = (int(row[name]) for name in ("rows", "cols", "ply", "symmetry"))
-    if (rows, cols) != (record["board_rows"], record["board_cols"]) or (turn >= 4 and rows != cols):
-        raise ShardError(f"row {index} of {split}: its board is not that of game {row['game']}")
-    try:
-        position = turned(position_at(game, ply), turn)
-        label = label_name(int(row["move"]), rows, cols, dataset.frame)
-    except ValueError as error:
-        raise ShardError(f"row {index} of {split}: {error}") from None
+    record, position, label = _of_row(dataset, row, f"row {index} of {split}", progress or Progress(quiet=True))
+    ply, turn = int(row["ply"]), int(row["symmetry"])
     named = dict(zip(dataset.scheme.globals, row["globals"].tolist(), strict=True)) if "globals" in row else {}
     numeric = ("value", "score", "komi", "weight")
     facts = {
@@ -127,7 +117,24 @@ def show_row(
         facts, text = _with_picture(facts, text, png, position, chosen, dataset.scheme.name, named)
     facts, text = _with_globals(facts, text, named)
     drawn = {dataset.planes[number]: row["planes"][number] for number in numbers}
-    return _with_planes(facts, text, drawn, rows, cols)
+    return _with_planes(facts, text, drawn, position)
+
+
+def _of_row(dataset: Dataset, row: Facts, name: str, progress: Progress) -> tuple[Facts, Position, str]:
+    """Return the record of a row as the game table has it, the position and its label. Raises ShardError."""
+    table = gamefile.games_with(dataset, np.array([row["game"]], dtype=np.uint64))
+    if table.num_rows != 1:
+        raise ShardError(f"{name}: game {row['game']} is not in games.parquet")
+    game, record = gamefile.one_game(table, 0), table.to_pylist()[0]
+    warm_up(progress)
+    rows, cols, turn = int(row["rows"]), int(row["cols"]), int(row["symmetry"])
+    if (rows, cols) != (record["board_rows"], record["board_cols"]) or (turn >= 4 and rows != cols):
+        raise ShardError(f"{name}: its board is not that of game {row['game']}")
+    try:
+        position = turned(position_at(game, int(row["ply"])), turn)
+        return record, position, label_name(int(row["move"]), rows, cols, dataset.frame)
+    except ValueError as error:
+        raise ShardError(f"{name}: {error}") from None
 
 
 def show_record(
@@ -189,7 +196,7 @@ def show_record(
             facts, text = _with_picture(facts, text, png, position, chosen, scheme.name, named)
         drawn = {scheme.plane_names[number]: dense[number] for number in numbers}
         facts, text = _with_globals(facts, text, named)
-    return _with_planes(facts, text, drawn, rows, cols)
+    return _with_planes(facts, text, drawn, position)
 
 
 def _record(path: str, number: int, config: Config) -> Game:
@@ -253,11 +260,12 @@ def _drawn(position: Position) -> list[str]:
 
 
 def _with_planes(
-    facts: Facts, text: list[str], drawn: dict[str, NDArray[np.uint8]], rows: int, cols: int
+    facts: Facts, text: list[str], drawn: dict[str, NDArray[np.uint8]], position: Position
 ) -> tuple[Facts, list[str]]:
-    """Add planes to what is shown: uint8[H, W] each."""
+    """Add planes of a position to what is shown: uint8[H, W] each."""
     if not drawn:
         return facts, text
+    rows, cols = position.stones.shape
     for name, plane in drawn.items():
         text = [*text, "", f"plane {name}", *plane_lines(plane, rows, cols)]
     return facts | {"planes": {name: plane.tolist() for name, plane in drawn.items()}}, text

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 
 from pipeline.config import Rules
 from pipeline.files import whole_file
+from pipeline.game import HEADER_FLAGS, Game, with_headers
 from pipeline.mainline import MAX_MOVES, Line
-from pipeline.parse import HEADER_FLAGS, MAX_TEXT, Game, with_headers
+from pipeline.properties import MAX_TEXT
 from pipeline.reasons import Flag, Reason, Status
 from pipeline.sources import InputFile, Unit, opened
 from pipeline.table import SCHEMA, row_fault

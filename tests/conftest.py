@@ -12,11 +12,6 @@ settings.register_profile("goplanes", derandomize=True, database=None, deadline=
 settings.load_profile("goplanes")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker ``full`` known."""
-    config.addinivalue_line("markers", "full: the whole of a test of which a part always runs; only with -m full")
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests marked ``full`` out unless they are asked for."""
     if "full" not in config.getoption("markexpr"):

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from pipeline.board import BLACK, WHITE
 from pipeline.config import Input, Parse, Rules
 from pipeline.encode import encode
+from pipeline.game import Game
 from pipeline.games import Games
-from pipeline.parse import Game, parse_member
+from pipeline.parse import parse_member
 from pipeline.position import single_game
 from pipeline.schemes import SCHEMES
 

@@ -212,7 +212,6 @@ def test_points_and_spots() -> None:
     spots = [fast.spot_at(board, row, col) for row in range(5) for col in range(9)]
     assert len(set(spots)) == 45
     assert [fast.spot_of(board, point) for point in range(45)] == spots
-    assert [fast.point_of(board, spot) for spot in spots] == list(range(45))
     colours = board.points[fast.COLOUR : fast.COLOUR + fast.SPOTS]
     assert np.flatnonzero(colours != fast.OFF).tolist() == sorted(spots)
     assert all(abs(spots[point + 1] - spots[point]) == 1 for point in range(8))

@@ -140,7 +140,7 @@ def test_all_groups_are_known() -> None:
     """Each is told in a line, with its number; and all of them together are one scheme."""
     lines = group_lines()
     assert [line.split()[0] for line in lines] == list(GROUPS)
-    for line, (name, (usual, most, *_)) in zip(lines, GROUPS.items(), strict=True):
+    for line, (usual, most, *_) in zip(lines, GROUPS.values(), strict=True):
         said = f"(N = {usual} unless written, {most} at most)"
         assert (said in line) == (most > 1)
     every = compose(list(GROUPS))

@@ -8,7 +8,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from pipeline.config import Config, ConfigError, make_config, preset_names, read_toml, set_value
+from pipeline.config import Config, ConfigError, make_config
+from pipeline.settings import preset_names, read_toml, set_value
 
 
 def problem(tables: dict[str, Any]) -> str:

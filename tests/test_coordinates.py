@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pipeline import coordinates
-from pipeline.coordinates import LETTERS, named_point, point_name
+from pipeline.coordinates import LETTERS, named_point, point_name, star_points
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,9 @@ def test_names_off_the_board(name: str) -> None:
 def test_numbers_that_are_no_points(point: int) -> None:
     with pytest.raises(ValueError, match=f"points 0 to 5, not {point}"):
         point_name(point, 2, 3)
+
+
+def test_star_points() -> None:
+    assert star_points(9, 9) == {(2, 2), (2, 6), (6, 2), (6, 6), (4, 4)}
+    assert len(star_points(19, 19)) == 9
+    assert star_points(9, 13) == star_points(8, 8) == set()

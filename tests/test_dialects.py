@@ -4,7 +4,8 @@ import pytest
 
 from pipeline.config import Config
 from pipeline.dialects import standard_texts, writes_stones_as_moves
-from pipeline.parse import Game, parse_member
+from pipeline.game import Game
+from pipeline.parse import parse_member
 from pipeline.reasons import Flag
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from pipeline.config import Config, Filter, make_config
 from pipeline.filters import unwanted
-from pipeline.parse import Game, parse_member
+from pipeline.game import Game
+from pipeline.parse import parse_member
 from pipeline.reasons import Reason
 
 RECORD = b"(;GM[1]SZ[9]KM[6.5]HA[2]RE[B+2.5]BR[2d]WR[3k]PB[Uma]PW[Ivo]DT[2016-03-09]AB[aa][ii];W[cc];B[dd];W[])"

@@ -7,8 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.config import Config, make_config
+from pipeline.game import Game
 from pipeline.genre import no_game
-from pipeline.parse import Game, parse_member
+from pipeline.parse import parse_member
 from pipeline.read import ReadTask, read_unit
 from pipeline.reasons import Reason
 from pipeline.sources import find_inputs, units

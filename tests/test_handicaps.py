@@ -5,8 +5,9 @@ import pytest
 
 from pipeline.config import Config
 from pipeline.coordinates import point_name
+from pipeline.game import Game
 from pipeline.handicaps import fixed_points
-from pipeline.parse import Game, Rejected, parse_member
+from pipeline.parse import Rejected, parse_member
 from pipeline.reasons import Flag, Reason
 
 

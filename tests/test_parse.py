@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from sgfmill import sgf_grammar
 
 from pipeline.config import Config
+from pipeline.game import Game
 from pipeline.games import OFF_BOARD
-from pipeline.parse import Game, Rejected, parse_member
+from pipeline.parse import Rejected, parse_member
 from pipeline.reasons import Flag, Reason
 
 HEAD = "GM[1]FF[4]SZ[9]KM[6.5]RE[B+R]"

@@ -7,8 +7,8 @@ from example_builds import EXAMPLES
 
 from pipeline.arguments import Arguments, config_of
 from pipeline.build import build
-from pipeline.config import preset_names
 from pipeline.load import open_dataset
+from pipeline.settings import preset_names
 from pipeline.verify import verify
 
 CONFIGS = Path(__file__).parents[1] / "configs"

@@ -14,9 +14,10 @@ from example_builds import EXAMPLES
 from pipeline.build import build
 from pipeline.columns import Layout
 from pipeline.compose import configured_scheme
-from pipeline.config import make_config, preset_names
-from pipeline.reasons import Flag, Reason
+from pipeline.config import make_config
+from pipeline.reasons import FILTERS, Flag, Reason
 from pipeline.schemes import SCHEMES, scheme_options
+from pipeline.settings import preset_names
 from pipeline.table import SCHEMA
 
 ROOT = Path(__file__).parents[1]
@@ -32,6 +33,11 @@ def test_nothing_is_explained_that_does_not_exist() -> None:
     known = {word.value for word in [*Reason, *Flag]}
     section = README[README.index("Records that are **rejected**") : README.index("## Limits")]
     assert set(re.findall(r"^\| `([a-z0-9-]+)` \|", section, re.MULTILINE)) == known
+
+
+def test_the_reasons_of_filters_stand_together() -> None:
+    section = README[README.index("Records that are **filtered**") : README.index("Members that are **skipped**")]
+    assert set(re.findall(r"^\| `([a-z0-9-]+)` \|", section, re.MULTILINE)) == FILTERS
 
 
 def test_schemes_and_presets_are_named() -> None:

@@ -62,6 +62,14 @@ def test_every_count_has_its_line(manifest: Manifest) -> None:
     assert all(len(line) <= 100 for line in text.splitlines())
 
 
+def test_each_reason_is_told_under_its_status(manifest: Manifest) -> None:
+    built = with_records(manifest, seen=5, filtered=3, rejected=2)
+    reasons = {"player-missing": 2, "too-short": 1, "occupied": 1, "problem": 1}
+    text = lines(Built(built.path, built.manifest.model_copy(update={"reasons": reasons}), built.seconds), CONFIG)
+    assert "filtered      3 records: 2 player-missing, 1 too-short" in text
+    assert "rejected      2 records: 1 occupied, 1 problem" in text
+
+
 def test_rates_are_of_what_this_run_did(manifest: Manifest) -> None:
     """A stage whose tasks were all done before has no rate, nor one too short to measure."""
     seconds = {"find": 0.001, "read": 1.0, "index": 0.04, "encode": 2.0}

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.config import Config, make_config
-from pipeline.parse import Game, Rejected, records_of
+from pipeline.game import Game
+from pipeline.parse import Rejected, records_of
 from pipeline.reasons import Flag
 from pipeline.sources import Member, find_inputs, read_all
 
@@ -147,6 +148,25 @@ def test_settings_of_the_grammar_hold(keys: dict[str, str]) -> None:
     both(b"(;SZ[9];B[aa];W[];B[];W[cc])", config)
 
 
+@pytest.mark.parametrize(
+    ("moves", "plain", "count"),
+    [
+        (b";B[aa];W[];B[]", True, 3),
+        (b";B[];W[aa];B[]", True, 3),
+        (b";B[tt];W[]RE[B+R]C[end];C[no move]", True, 2),
+        (b";B[aa];W[];B[];W[cc]", False, 3),
+        (b";B[];W[tt];B[]", False, 2),
+        (b";B[aa];W[];W[];B[bb];W[cc]", False, 3),
+    ],
+)
+def test_a_line_that_stops_after_two_passes_is_plain_if_nothing_follows(moves: bytes, plain: bool, count: int) -> None:
+    record = b"(;SZ[9]" + moves + b")"
+    assert both(record)[1]
+    (game,), fast = both(record, make_config({"parse": {"after_two_passes": "stop"}}, "test"))
+    assert isinstance(game, Game)
+    assert (fast, len(game.moves)) == (plain, count)
+
+
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not there")
 @pytest.mark.parametrize(
     "archive", sorted(path.name for path in CORPUS.glob("*") if path.suffix != ".md") if CORPUS.exists() else []
@@ -189,6 +209,7 @@ def test_records_that_were_changed_read_the_same_both_ways(changes: list[tuple[i
 def test_pieces_in_any_order_read_the_same_both_ways(data: bytes) -> None:
     both(data)
     both(b"(;" + data + b")")
+    both(b"(;SZ[9]" + data + b")", make_config({"parse": {"after_two_passes": "stop"}}, "test"))
 
 
 @settings(deadline=None, max_examples=200)

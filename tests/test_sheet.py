@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pipeline.board import BLACK, WHITE
 from pipeline.config import ConfigError
 from pipeline.position import Position
-from pipeline.sheet import MAX_PLANES, NumberedPlane, require_png, star_points, write_sheet
+from pipeline.sheet import MAX_PLANES, NumberedPlane, require_png, write_sheet
 
 BLUE, RED = (11, 95, 208), (214, 36, 21)
 CAPTION = ("game.sgf, game 1: position after 3 of 8 moves", "to play      Black", "next move    D4")
@@ -328,9 +328,3 @@ assert "matplotlib.pyplot" not in sys.modules
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a.png").stat().st_size > 1000
-
-
-def test_star_points() -> None:
-    assert star_points(9, 9) == {(2, 2), (2, 6), (6, 2), (6, 6), (4, 4)}
-    assert len(star_points(19, 19)) == 9
-    assert star_points(9, 13) == star_points(8, 8) == set()

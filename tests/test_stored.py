@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from pipeline.config import Input, Parse, Rules
-from pipeline.parse import HEADER_FLAGS, Game, parse_member
+from pipeline.game import HEADER_FLAGS, Game
+from pipeline.parse import parse_member
 from pipeline.reasons import Flag
 from pipeline.sources import Unit, find_inputs
 from pipeline.stored import BLOCK_RECORDS, spool_table, stored_records

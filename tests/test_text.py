@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.config import Input, Parse, Rules
-from pipeline.parse import Game, parse_member
+from pipeline.game import Game
+from pipeline.parse import parse_member
 from pipeline.reasons import Flag
 from pipeline.text import _CODECS, decode
 

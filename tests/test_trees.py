@@ -5,7 +5,8 @@ import time
 import pytest
 
 from pipeline.config import Config
-from pipeline.parse import Game, Rejected, parse_member
+from pipeline.game import Game
+from pipeline.parse import Rejected, parse_member
 from pipeline.reasons import Flag, Reason
 from pipeline.trees import Tree, read_trees
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.config import Config, Input
-from pipeline.parse import Game, Rejected, parse_member
+from pipeline.game import Game
+from pipeline.parse import Rejected, parse_member
 from pipeline.reasons import Flag, Reason
 from pipeline.sources import find_inputs, read_all
 from pipeline.vendor import HEAD, find_lines, holds_records

@@ -1,16 +1,15 @@
 """SZ to a board."""
 
 import re
-import unicodedata
 from functools import lru_cache
 
-from pipeline.config import MAX_SIDE
-from pipeline.headers.numbers import REMEMBERED
+from pipeline.headers.numbers import REMEMBERED, plain
 from pipeline.reasons import Flag, Reason
+from pipeline.values import MAX_SIDE
 
 DEFAULT_SIDE = 19
 _MAX_TEXT = 100
-_SIZE = re.compile(r"\s*0*([0-9]+)\s*(?::\s*0*([0-9]+)\s*)?")
+_SIZE = re.compile(r"0*([0-9]+)\s*(?::\s*0*([0-9]+))?")
 
 
 def read_size(text: str | None) -> tuple[tuple[int, int] | Reason, frozenset[Flag]]:
@@ -24,10 +23,10 @@ def read_size(text: str | None) -> tuple[tuple[int, int] | Reason, frozenset[Fla
 
 @lru_cache(REMEMBERED)
 def _read(text: str) -> tuple[tuple[int, int] | Reason, frozenset[Flag]]:
-    plain = unicodedata.normalize("NFKC", text)
-    if not plain.strip():
+    written = plain(text)
+    if not written:
         return (DEFAULT_SIDE, DEFAULT_SIDE), frozenset({Flag.SIZE_ASSUMED})
-    match = _SIZE.fullmatch(plain)
+    match = _SIZE.fullmatch(written)
     if match is None:
         return Reason.BAD_SIZE, frozenset()
     cols = int(match[1])

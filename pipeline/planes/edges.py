@@ -90,7 +90,7 @@ def patterns(source: str) -> Group:
 
 
 @kernel
-def _draw_distances(most, rows, cols, frame_cols, trace, positions, out, first):
+def _draw_distances(most, rows, cols, frame_cols, positions, out, first):
     for i in range(positions.shape[0]):
         for row in range(rows):
             for col in range(cols):
@@ -103,7 +103,7 @@ def edge_distance(most: int, source: str) -> Group:
     """Points by their distance to the nearest edge: 0, 1, ..., ``most - 1`` or more."""
 
     def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
-        _draw_distances(most, *traces.size, traces.frame[1], traces.boards, positions, out, first)
+        _draw_distances(most, *traces.size, traces.frame[1], positions, out, first)
 
     names = [str(distance) for distance in range(most - 1)] + [f"{most - 1}_or_more"]
     planes = tuple(
