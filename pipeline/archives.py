@@ -7,17 +7,20 @@ ends the reading of the archive under the inputs, however deep inside the troubl
 import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from io import BytesIO
 from typing import BinaryIO, Literal
 
 from pipeline import config
+from pipeline.libarchives import LibraryReader, UnreadError, UnreadMemberError
+from pipeline.membernames import Names
 from pipeline.reasons import Reason
-from pipeline.streams import DamagedError, EntryKind, Unpacked, archive_kind
+from pipeline.streams import DamagedError, StreamEntry, Unpacked, archive_kind, needs_library
 from pipeline.tars import TarReader
 from pipeline.vendor import holds_records
-from pipeline.zips import find_directory, read_entry, zip_entries
+from pipeline.zips import ZipEntry, find_directory, read_entry, zip_entries, zip_names
 
 LONGEST_NAME = 4096  # characters, the longest path of Linux: longer ones are refused and shown cut
 DEEPEST = 16  # no setting opens archives deeper than this: each level holds an archive in memory
@@ -26,6 +29,7 @@ SLACK = 64 * 2**20  # bytes an archive may unpack to beyond ``max_ratio``, so th
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SEPARATORS = re.compile(r"[/\\]")
 _ARCHIVE = re.compile(r"\.(?:zip|tar|tgz|tbz2?|txz|tar\.(?:gz|bz2|xz))", re.IGNORECASE)
+_LIBRARY = re.compile(r"\.(?:7z|rar|cab|lha|lzh|iso|cpio|tzst|tlz|taz|tar\.(?:zst|lz4?|lzma|z))", re.IGNORECASE)
 _TEXT = (".txt", ".tsv", ".kifu")
 _PRIVATE_CATEGORIES = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line separators
 
@@ -135,10 +139,15 @@ def is_text(name: str) -> bool:
 
 def named_archive(name: str) -> Literal["zip", "stream"] | None:
     """Which kind of archive a name promises; None for other files."""
+    if _ends(name, _ARCHIVE):
+        return "zip" if name.lower().endswith(".zip") else "stream"
+    return "stream" if _ends(name, _LIBRARY) else None
+
+
+def _ends(name: str, ending: re.Pattern[str]) -> bool:
+    """Whether the last part of a name after a dot, or the last two, are such an ending."""
     stem, dot, suffix = name.rpartition(".")
-    if _ARCHIVE.fullmatch(dot + suffix):
-        return "zip" if suffix.lower() == "zip" else "stream"
-    return "stream" if _ARCHIVE.fullmatch("." + stem.rpartition(".")[2] + dot + suffix) else None
+    return any(ending.fullmatch(end) for end in (dot + suffix, "." + stem.rpartition(".")[2] + dot + suffix))
 
 
 def private(part: str) -> Reason | None:
@@ -176,11 +185,13 @@ def _is_unsafe(name: str) -> bool:
     )
 
 
-def _left_out(level: _Level, name: str, kind: EntryKind, *, encrypted: bool = False) -> Omitted | None:
+def _left_out(level: _Level, entry: StreamEntry | ZipEntry) -> Omitted | None:
     """Why a member is not read, from what its archive says of it; None where it is to be read."""
+    name, kind = entry.name, entry.kind
     if kind == "link":
         return level.refused(name, Reason.UNSAFE_MEMBER, "a link")
-    if _is_unsafe(name):
+    stored = entry.raw.decode("ascii", "surrogateescape")
+    if _is_unsafe(name) or (stored != name and _is_unsafe(stored)):
         return level.refused(name, Reason.UNSAFE_MEMBER)
     # Only "/" divides: in Shift-JIS and Big5 names a backslash may be half of a letter.
     whys = [why for part in name.split("/") if (why := private(part))]
@@ -195,7 +206,7 @@ def _left_out(level: _Level, name: str, kind: EntryKind, *, encrypted: bool = Fa
         return level.skipped(name, Reason.EXCLUDED, setting)
     if archive and level.depth >= min(level.limits.max_depth, DEEPEST):
         return level.refused(name, Reason.TOO_DEEP)
-    if encrypted:
+    if entry.encrypted:
         return level.refused(name, Reason.ENCRYPTED)
     if kind == "partial":
         return level.refused(name, Reason.DAMAGED_MEMBER, "sparse and multi-volume members are not supported")
@@ -217,23 +228,40 @@ def _contents(level: _Level, name: str, data: bytes | None) -> Iterator[Member |
         if (archive_kind(data[:512]) or named_archive(name)) == "zip":
             yield from _zip(inner, BytesIO(data), None)
         else:
-            yield from _stream(inner, BytesIO(data))
+            yield from _stream(inner, BytesIO(data), name)
 
 
-def _stream(level: _Level, handle: BinaryIO) -> Iterator[Member | Omitted]:
-    limit = level.limits.max_member_bytes
+def _stream(level: _Level, handle: BinaryIO, name: str) -> Iterator[Member | Omitted]:
+    """The members of an archive of this name that is read front to back."""
     try:
-        tar = TarReader(Unpacked(handle, level.meter.unpacked))
-        while entry := tar.next():
-            if entry.kind == "folder":
-                continue
-            level.meter.member(level.path(entry.name))
-            if omitted := _left_out(level, entry.name, entry.kind):
-                yield omitted
-            else:
-                yield from _contents(level, entry.name, tar.read(limit))
+        with _reader(level, handle, name) as reader:
+            while entry := reader.next():
+                if entry.kind == "folder":
+                    continue
+                level.meter.member(level.path(entry.name))
+                if omitted := _left_out(level, entry):
+                    yield omitted
+                    continue
+                try:
+                    data = reader.read(level.limits.max_member_bytes)
+                except UnreadMemberError as error:
+                    yield level.refused(entry.name, error.reason, str(error))
+                    continue
+                yield from _contents(level, entry.name, data)
+    except UnreadError as error:
+        yield level.rest(error.reason, str(error))
     except DamagedError as error:
         yield level.rest(Reason.DAMAGED_ARCHIVE, str(error))
+
+
+def _reader(level: _Level, handle: BinaryIO, name: str) -> AbstractContextManager[TarReader | LibraryReader]:
+    """What reads the archive: its first bytes decide, and its name where they are nothing known."""
+    head = handle.read(512)
+    handle.seek(0)
+    names = Names(level.limits.encodings, "utf-8")
+    if needs_library(head) or (archive_kind(head) is None and _ends(name, _LIBRARY)):
+        return LibraryReader(handle, level.meter.unpacked, names)
+    return nullcontext(TarReader(Unpacked(handle, level.meter.unpacked), names))
 
 
 def _zip(level: _Level, handle: BinaryIO, part: tuple[int, int] | None) -> Iterator[Member | Omitted]:
@@ -241,11 +269,12 @@ def _zip(level: _Level, handle: BinaryIO, part: tuple[int, int] | None) -> Itera
     try:
         directory = find_directory(handle)
         start, stop = part or (directory.start, directory.stop)
-        for entry in zip_entries(handle, start, stop):
+        names = zip_names(handle, directory, level.limits.encodings)
+        for entry in zip_entries(handle, start, stop, names.read):
             if entry.kind == "folder":
                 continue
             level.meter.member(level.path(entry.name))
-            if omitted := _left_out(level, entry.name, entry.kind, encrypted=entry.encrypted):
+            if omitted := _left_out(level, entry):
                 yield omitted
                 continue
             try:
@@ -265,7 +294,7 @@ def read_archive(
     """The members of an archive of ``size`` bytes in their order, or those of one ``part`` that ``plan_zip`` gave."""
     level = _Level(source, "", 0, limits, _Meter(size, limits))
     try:
-        yield from _zip(level, handle, part) if kind == "zip" else _stream(level, handle)
+        yield from _zip(level, handle, part) if kind == "zip" else _stream(level, handle, source)
     except _LimitError as error:
         yield level.rest(error.reason, error.detail)
 
@@ -288,10 +317,11 @@ def plan_zip(
     count = 0
     omitted = None
     try:
-        for entry in zip_entries(handle, directory.start, directory.stop):
+        names = zip_names(handle, directory, limits.encodings)
+        for entry in zip_entries(handle, directory.start, directory.stop, names.read):
             if entry.kind != "folder":
                 level.meter.member(level.path(entry.name))
-                if _left_out(level, entry.name, entry.kind, encrypted=entry.encrypted) is None:
+                if _left_out(level, entry) is None:
                     if not is_record(entry.name) and not is_text(entry.name):
                         return [(directory.start, directory.stop)], None
                     level.meter.unpacked(min(entry.size, limits.max_member_bytes))

@@ -43,6 +43,7 @@ class Reason(StrEnum):
     ENCRYPTED = "encrypted", "needs a password"
     DAMAGED_ARCHIVE = "damaged-archive", "the archive (or the rest of it) cannot be read"
     DAMAGED_MEMBER = "damaged-member", "the member cannot be unpacked or fails its checksum"
+    NEEDS_EXTRA = "needs-extra", 'an archive that is read with `pip install "goplanes[archives]"`'
     UNREADABLE = "unreadable", "the system refused to open or read the file"
     # Records that are filtered: good games that the configuration does not ask for.
     SIZE_FILTERED = "size-filtered", "the board is not one of `filter.sizes`"

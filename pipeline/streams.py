@@ -2,8 +2,10 @@
 
 import bz2
 import lzma
+import re
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import BinaryIO, Final, Literal, Protocol
 
 CHUNK: Final = 1 << 16  # bytes asked of a file or a decompressor at once
@@ -11,6 +13,16 @@ XZ_MEMORY: Final = 1 << 28  # the largest dictionary that is granted to xz and l
 
 # What a member of an archive is. "partial": its stored bytes are not its contents, as of a sparse file.
 EntryKind = Literal["file", "folder", "link", "special", "partial"]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEntry:
+    """One member of an archive that is read front to back: its name as text and as stored, and what it is."""
+
+    name: str
+    raw: bytes
+    kind: EntryKind
+    encrypted: bool = False
 
 
 class DamagedError(ValueError):
@@ -94,15 +106,25 @@ _COMPRESSIONS: Final[tuple[tuple[bytes, Callable[[], Decoder]], ...]] = (
     (b"BZh", bz2.BZ2Decompressor),
     (b"\xfd7zXZ\0", _xz),
 )
+# 7z, rar, cab, lha, cpio; tar in zstd, lz4, lzip and compress.
+_LIBRARY: Final = re.compile(
+    rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|MSCF\0{4}|(?s:..)-l[hz][0-9a-z]-|07070[127]"
+    rb"|\x28\xb5\x2f\xfd|\x04\x22\x4d\x18|LZIP|\x1f\x9d"
+)
 
 
 def archive_kind(head: bytes) -> Literal["zip", "stream"] | None:
-    """What the first 512 bytes of a file show: a zip, a tar (compressed or not), or None of these."""
+    """What the first 512 bytes of a file show: a zip, another archive that is read front to back, or neither."""
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "zip"
     if head[257:262] == b"ustar" or head.startswith(tuple(magic for magic, _ in _COMPRESSIONS)):
         return "stream"
-    return None
+    return "stream" if needs_library(head) else None
+
+
+def needs_library(head: bytes) -> bool:
+    """Whether the first 512 bytes of a file are those of an archive that only libarchive reads."""
+    return _LIBRARY.match(head) is not None and head[257:262] != b"ustar"  # a tar begins with a name
 
 
 class Unpacked:

@@ -7,22 +7,13 @@ needed of it is short.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
-from pipeline.streams import DamagedError, EntryKind, Unpacked
+from pipeline.membernames import Names
+from pipeline.streams import DamagedError, EntryKind, StreamEntry, Unpacked
 
 MAX_HEADER: Final = 1 << 20  # the largest extended header of one member
 BLOCK: Final = 512
-
-
-@dataclass(frozen=True, slots=True)
-class TarEntry:
-    """One member of a tar archive: its raw name (surrogate escapes), what it is, and its size in bytes."""
-
-    name: str
-    kind: EntryKind
-    size: int
 
 
 # "partial": S is a sparse file, M a piece of a file from another volume.
@@ -34,8 +25,8 @@ _WITHOUT_DATA: Final = frozenset((b"1", b"2", b"3", b"4", b"5", b"6"))  # whatev
 _PAX_RECORD: Final = re.compile(rb"([0-9]{1,7}) ([^=\n]{1,1024})=")
 
 
-def _text(field: bytes) -> str:
-    return field.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+def _string(field: bytes) -> bytes:
+    return field.partition(b"\0")[0]
 
 
 def _number(field: bytes) -> int:
@@ -77,19 +68,20 @@ def _pax_records(body: bytes) -> dict[bytes, bytes]:
 class TarReader:
     """The members of a tar archive, one after another: ``next``, then ``read`` or not, and so on.
 
-    Read are the formats v7, ustar, pax and GNU. All methods raise ``DamagedError`` where the rest of the
-    archive cannot be read.
+    Read are the formats v7, ustar, pax and GNU; ``names`` makes text of their names. All methods raise
+    ``DamagedError`` where the rest of the archive cannot be read.
     """
 
-    __slots__ = ("_first", "_left", "_padding", "_stream")
+    __slots__ = ("_first", "_left", "_names", "_padding", "_stream")
 
-    def __init__(self, stream: Unpacked) -> None:
+    def __init__(self, stream: Unpacked, names: Names) -> None:
         self._stream = stream
+        self._names = names
         self._left = 0  # bytes of the last member that were not read
         self._padding = 0
         self._first = True
 
-    def next(self) -> TarEntry | None:
+    def next(self) -> StreamEntry | None:
         """The next member, or None after the last one."""
         self._pass_over()
         name = size = None
@@ -103,10 +95,10 @@ class TarReader:
             if flag in b"xXLKg":
                 body = self._header_body(length, keep=flag in b"xXL")
                 if flag == b"L":
-                    name = _text(body)
+                    name = _string(body)
                 elif body:
                     pax = _pax_records(body)
-                    name = _pax_name(pax) or name
+                    name = pax.get(b"GNU.sparse.name", pax.get(b"path")) or name
                     size = _pax_size(pax) if b"size" in pax else size
                     partial = partial or any(key.startswith(b"GNU.sparse.") for key in pax)
                 continue
@@ -154,29 +146,25 @@ class TarReader:
             raise DamagedError("the archive breaks off inside a header")
         return body if keep else b""
 
-    def _entry(self, block: bytes, name: str | None, size: int, partial: bool) -> TarEntry:
+    def _entry(self, block: bytes, raw: bytes | None, size: int, partial: bool) -> StreamEntry:
         flag = block[156:157]
         kind = _KINDS.get(flag, "special" if flag.isupper() else "file")
-        if name is None:
-            name = _text(block[:100])
-            prefix = _text(block[345:500]) if block[257:263] == b"ustar\0" else ""
-            name = f"{prefix}/{name}" if prefix else name
+        if raw is None:
+            raw = _string(block[:100])
+            prefix = _string(block[345:500]) if block[257:263] == b"ustar\0" else b""
+            raw = prefix + b"/" + raw if prefix else raw
         extended = flag == b"S" and block[482]
         while extended:  # the map of a sparse file goes on in blocks of its own
             more = self._stream.read(BLOCK)
             if len(more) < BLOCK:
                 raise DamagedError("the archive breaks off inside a header")
             extended = more[504]
-        if kind == "file" and name.endswith("/"):
+        if kind == "file" and raw.endswith(b"/"):
             kind = "folder"
         self._left = 0 if flag in _WITHOUT_DATA else size
         self._padding = -self._left % BLOCK
-        return TarEntry(name, "partial" if partial and kind == "file" else kind, size)
-
-
-def _pax_name(pax: dict[bytes, bytes]) -> str | None:
-    name = pax.get(b"GNU.sparse.name", pax.get(b"path"))
-    return None if name is None else name.decode("utf-8", "surrogateescape")
+        self._names.learn(raw)
+        return StreamEntry(self._names.read(raw), raw, "partial" if partial and kind == "file" else kind)
 
 
 def _pax_size(pax: dict[bytes, bytes]) -> int:

@@ -19,7 +19,7 @@ decides. In UTF-8, lost bytes or not, and in a charset that is declared and deco
 import codecs
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from pipeline.charsets import cheapest, is_two_byte
@@ -114,6 +114,11 @@ def decode(data: bytes, encodings: tuple[str, ...]) -> tuple[str, frozenset[Flag
     return text, flags
 
 
+def codecs_of(encodings: Sequence[str]) -> list[str]:
+    """Python's names of configured charsets; a name that is not known here stays as it is."""
+    return [_CODECS.get(_letters(name), name) for name in encodings]
+
+
 def _ascii_text(data: bytes) -> tuple[str, frozenset[Flag]]:
     """ASCII needs no charset, and a wrong one does no harm; only an unknown name is worth a word.
 
@@ -178,8 +183,7 @@ def _provable(data: bytes, declared: tuple[str, ...]) -> str | None:
 def _likely(data: bytes, declared: tuple[str, ...], encodings: tuple[str, ...]) -> str:
     """The most plausible of those declared, UTF-8 and those configured; else what at least decodes, else UTF-8."""
     fits = [codec for codec in (*declared, "utf-8") if _strict(data, codec) is not None]
-    configured = [_CODECS.get(_letters(name), name) for name in encodings]
-    return _most_plausible(data, [*declared, *fits, *configured]) or (fits or ["utf-8"])[0]
+    return _most_plausible(data, [*declared, *fits, *codecs_of(encodings)]) or (fits or ["utf-8"])[0]
 
 
 def _most_plausible(data: bytes, candidates: list[str]) -> str | None:

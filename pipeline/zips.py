@@ -8,13 +8,16 @@ The layout is that of PKWARE's APPNOTE.TXT 6.3.10, sections 4.3 to 4.5; zip64 in
 import bz2
 import lzma
 import os
+import re
 import stat
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
+from pipeline.membernames import Names
 from pipeline.streams import CHUNK, XZ_MEMORY, Copy, DamagedError, Decoder, EntryKind, Inflate, unpack
 
 _END: Final = struct.Struct("<4sHHHHLLH")
@@ -25,8 +28,12 @@ _LOCAL: Final = struct.Struct("<4sHHHHHLLLHH")
 _LARGEST_COMMENT: Final = 0xFFFF
 _LARGEST_ENTRY: Final = _CENTRAL.size + 3 * 0xFFFF
 _WINDOW: Final = 1 << 19  # bytes of the directory held at once
+_SAMPLE: Final = 1 << 14  # bytes of the directory whose names tell the charset of the others
 _ENCRYPTED: Final = 0x1
 _UTF8: Final = 0x800
+_UNICODE_PATH: Final = 0x7075
+_EAST_ASIA: Final = "\u2e80"  # the first of its characters
+_FRAMES: Final = re.compile("[\u2500-\u2593]")  # of cp437, for text screens: nobody names a file so
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +51,15 @@ class Directory:
 
 @dataclass(frozen=True, slots=True)
 class ZipEntry:
-    """One entry as the central directory states it, at bytes [``at``, ``end``) of the file."""
+    """One entry as the central directory states it, at bytes [``at``, ``end``) of the file.
+
+    ``name`` is the text of ``raw``, the name as stored.
+    """
 
     at: int
     end: int
     name: str
+    raw: bytes
     kind: EntryKind
     encrypted: bool
     method: int
@@ -90,10 +101,28 @@ def _read_end64(handle: BinaryIO, stated: int, locator: int) -> tuple[int, int, 
     raise DamagedError("the zip64 end record is missing")
 
 
-def zip_entries(handle: BinaryIO, start: int, stop: int) -> Iterator[ZipEntry]:
+def zip_names(handle: BinaryIO, directory: Directory, encodings: Sequence[str]) -> Names:
+    """A reader of the names whose charset is not stated, the same for every part of the archive.
+
+    It has learned from those in the first 16 KiB of the directory. ``encodings``: the charsets that may be guessed.
+    """
+    names = Names(encodings, "cp437")
+
+    def learn(raw: bytes) -> str:
+        names.learn(raw)
+        return ""
+
+    with suppress(DamagedError):  # where the sample ends inside an entry; real damage is met again
+        for _ in zip_entries(handle, directory.start, min(directory.stop, directory.start + _SAMPLE), learn):
+            pass
+    return names
+
+
+def zip_entries(handle: BinaryIO, start: int, stop: int, read_name: Callable[[bytes], str]) -> Iterator[ZipEntry]:
     """The entries of the directory at bytes [``start``, ``stop``). Raises ``DamagedError``.
 
-    The handle may be used for other things between two entries.
+    The handle may be used for other things between two entries. ``read_name`` gives the text of a name whose
+    charset is not stated.
     """
     window, at = b"", 0
     while start + at < stop:
@@ -101,12 +130,12 @@ def zip_entries(handle: BinaryIO, start: int, stop: int) -> Iterator[ZipEntry]:
             start, at = start + at, 0
             handle.seek(start)
             window = handle.read(min(_WINDOW, stop - start))
-        entry = _central(window, at, start)
+        entry = _central(window, at, start, read_name)
         yield entry
         at = entry.end - start
 
 
-def _central(window: bytes, at: int, start: int) -> ZipEntry:
+def _central(window: bytes, at: int, start: int, read_name: Callable[[bytes], str]) -> ZipEntry:
     """The entry that begins at ``window[at]``; the window is the file from ``start`` on."""
     if len(window) - at < _CENTRAL.size or not window.startswith(b"PK\x01\x02", at):
         raise DamagedError("the central directory is damaged")
@@ -117,27 +146,55 @@ def _central(window: bytes, at: int, start: int) -> ZipEntry:
     end = extra_at + extra_length + comment_length
     if end > len(window):
         raise DamagedError("the central directory is damaged")
+    extra = window[extra_at : extra_at + extra_length]
     raw = window[name_at:extra_at]
-    # A name without the flag is in whatever charset its writer used; cp437 gives each byte a letter.
-    name = raw.decode("utf-8", "surrogateescape") if flags & _UTF8 or raw.isascii() else raw.decode("cp437")
-    if extra_length and 0xFFFFFFFF in (size, packed, offset):
-        size, packed, offset = _zip64(window[extra_at : extra_at + extra_length], size, packed, offset)
+    name = _text(raw, flags, extra, read_name)
+    if extra and 0xFFFFFFFF in (size, packed, offset):
+        size, packed, offset = _zip64(_extra(extra, 1), size, packed, offset)
     kind = "folder" if name.endswith("/") else _kind(attributes >> 16)
     encrypted = bool(flags & _ENCRYPTED)
-    return ZipEntry(start + at, start + end, name, kind, encrypted, method, crc, packed, size, offset)
+    return ZipEntry(start + at, start + end, name, raw, kind, encrypted, method, crc, packed, size, offset)
 
 
-def _zip64(extra: bytes, *sizes: int) -> tuple[int, ...]:
-    """The three sizes, those that do not fit in 32 bits taken from extra field 1 (APPNOTE 4.5.3)."""
+def _text(raw: bytes, flags: int, extra: bytes, read_name: Callable[[bytes], str]) -> str:
+    """The text of a name: stated by extra field 0x7075 (APPNOTE 4.6.9), UTF-8 by flag (4.4.4), or ``read_name``'s."""
+    if not extra and raw.isascii():
+        return raw.decode("ascii")
+    field = _extra(extra, _UNICODE_PATH)
+    stated = raw
+    if len(field) > 5 and field[0] == 1 and int.from_bytes(field[1:5], "little") == zlib.crc32(raw):
+        stated = field[5:]  # else the name was changed after the field was written
+    elif not (flags & _UTF8 or raw.isascii()):
+        return read_name(raw)
+    try:
+        text = stated.decode("utf-8")
+        if not _FRAMES.search(text):
+            return text
+        # Letters of cp437, written as UTF-8 by a program that did not know the charset of what it copied.
+        again = read_name(text.encode("cp437"))
+    except UnicodeDecodeError:
+        return read_name(raw)
+    except UnicodeEncodeError:
+        return text
+    return again if max(again, default="") >= _EAST_ASIA else text
+
+
+def _extra(extra: bytes, wanted: int) -> bytes:
+    """The data of the first extra field of a kind, empty where there is none."""
     at = 0
     while at + 4 <= len(extra):
-        field, length = struct.unpack_from("<HH", extra, at)
+        kind, length = struct.unpack_from("<HH", extra, at)
         at += 4
-        if field == 1:
-            long = iter(struct.unpack_from(f"<{min(length, len(extra) - at) // 8}Q", extra, at))
-            return tuple(next(long, size) if size == 0xFFFFFFFF else size for size in sizes)
+        if kind == wanted:
+            return extra[at : at + length]
         at += length
-    return sizes
+    return b""
+
+
+def _zip64(field: bytes, *sizes: int) -> tuple[int, ...]:
+    """The three sizes, those that do not fit in 32 bits taken from extra field 1 (APPNOTE 4.5.3)."""
+    long = iter(struct.unpack_from(f"<{len(field) // 8}Q", field))
+    return tuple(next(long, size) if size == 0xFFFFFFFF else size for size in sizes)
 
 
 def _kind(mode: int) -> EntryKind:

@@ -11,12 +11,13 @@ PACKAGE = Path(__file__).parents[1] / "pipeline"
 # From the ground up: a module may import only what stands before it.
 _LIST = """
     reasons values config settings files coordinates jit words symmetry
-    charsets text scan rules headers.numbers headers.size headers.komi headers.result headers.handicap headers.rank
-    headers.date dialects vendor trees nodes properties
+    charsets text membernames scan rules headers.numbers headers.size headers.komi headers.result headers.handicap
+    headers.rank headers.date dialects vendor trees nodes properties
     board zobrist games replay gamekeys faults trace
     spotset passalive areas eyes ladder_search ladder_answers ladders ladders_alphago whatif
     katago_history katago_moves katago_globals katago
-    streams tars zips archives sources mainline handicaps game plain parse genre weights filters table stored read
+    streams tars zips unpacker libarchives archives sources mainline handicaps game plain parse genre weights
+    filters table stored read
     traces
     planes.group planes.stones planes.constants planes.liberties planes.ko planes.recent planes.moves planes.edges
     planes.eyes planes.katago planes.ladders planes.areas planes.terms planes.legality

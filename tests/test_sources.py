@@ -7,9 +7,11 @@ import os
 import pickle
 import random
 import re
+import struct
 import tarfile
 import tracemalloc
 import zipfile
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -91,7 +93,7 @@ def test_a_folder_is_read_with_all_that_is_in_it(tmp_path):
     write(top / "A.SGF", b"a")
     write(top / "deep/er/c.Sgf", b"c")
     write(top / "notes.txt")
-    write(top / "old.7z")
+    write(top / "old.arj")
     write(top / ".hidden.sgf")
     write(top / ".git/x.sgf")
     write(top / ".git/y.sgf")
@@ -106,7 +108,7 @@ def test_a_folder_is_read_with_all_that_is_in_it(tmp_path):
     ]  # fmt: skip
     assert reasons(omitted) == [
         ("._b.sgf", None, "resource-fork"), (".git", None, "hidden"), (".hidden.sgf", None, "hidden"),
-        ("__MACOSX", None, "resource-fork"), ("notes.txt", None, "not-a-record"), ("old.7z", None, "not-a-record"),
+        ("__MACOSX", None, "resource-fork"), ("notes.txt", None, "not-a-record"), ("old.arj", None, "not-a-record"),
     ]  # fmt: skip
     assert {one.status for one in omitted} == {"skipped"}
 
@@ -352,7 +354,31 @@ def test_a_backslash_inside_a_shift_jis_letter_is_no_hidden_file(tmp_path):
     name = "表.sgf".encode("shift_jis")
     assert name == b"\x95\x5c.sgf"
     data = zip_of(("ab.sgf", GAME)).replace(b"ab.sgf", name)
-    assert inside(data, tmp_path) == ({"ò\\.sgf": GAME}, [])
+    assert inside(data, tmp_path) == ({"表.sgf": GAME}, [])
+
+
+@pytest.mark.parametrize(("raw", "shown"), [(b"../x.sgf", "x.sgf"), (b"x.sgf", "../x.sgf"), (b"x.sgf", "\x1b.sgf")])
+def test_a_name_has_to_be_safe_as_stored_and_as_shown(tmp_path, raw, shown):
+    info = zipfile.ZipInfo(raw.decode())
+    field = struct.pack("<BL", 1, zlib.crc32(raw)) + shown.encode()
+    info.extra = struct.pack("<HH", 0x7075, len(field)) + field
+    assert inside(zip_of((info, GAME)), tmp_path) == ({}, [f"{printable(shown)}: unsafe-member"])
+
+
+@pytest.mark.parametrize("name", ["g.7z", "g.rar", "g.tar.zst", "g.bin"])
+def test_without_the_extra_an_archive_that_needs_it_says_so(tmp_path, monkeypatch, name):
+    """Beside the name of what to install: also inside another archive, and whatever it is called."""
+    (tmp_path / "libarchive").mkdir()
+    (tmp_path / "libarchive" / "__init__.py").write_text("raise ModuleNotFoundError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    data = b"7z\xbc\xaf\x27\x1c" + bytes(26)
+    path = write(tmp_path / "in" / name, data)
+    found, omitted = read(limits(path, write(tmp_path / "in/n.zip", zip_of(("m.7z", data)))), tmp_path / "work")
+    assert found == []
+    assert {(one.source, one.member, one.status, one.reason, one.detail) for one in omitted} == {
+        (name, None, "refused", Reason.NEEDS_EXTRA, 'pip install "goplanes[archives]"'),
+        ("n.zip", "m.7z", "refused", Reason.NEEDS_EXTRA, 'pip install "goplanes[archives]"'),
+    }
 
 
 @pytest.mark.parametrize("kind", [tarfile.LNKTYPE, tarfile.SYMTYPE])
@@ -674,6 +700,14 @@ def test_shared_cases(tmp_path, case, file, prefix):
     assert {one.member: one.reason for one in omitted if one.reason is Reason.MEMBER_TOO_LARGE} == {
         prefix + name: reason for name, reason in expect.get("rejected", {}).items()
     }
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared archives are not here")
+def test_shared_names(tmp_path):
+    path = SHARED / "corpus" / "hard" / "zip-names-gbk-and-sjis-unflagged.zip"
+    found, _ = read(limits(path), tmp_path / "work")
+    assert len(found) == 2
+    assert all("一" <= letter <= "龥" for one in found for letter in one.member.partition("/")[0])
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared archives are not here")

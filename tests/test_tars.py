@@ -7,6 +7,7 @@ import tracemalloc
 
 import pytest
 
+from pipeline.membernames import Names
 from pipeline.streams import DamagedError, Unpacked
 from pipeline.tars import MAX_HEADER, TarReader
 
@@ -49,7 +50,7 @@ def block_of(data: bytes) -> bytes:
 
 
 def reader(data: bytes) -> TarReader:
-    return TarReader(Unpacked(io.BytesIO(data), lambda size: None))
+    return TarReader(Unpacked(io.BytesIO(data), lambda size: None), Names(("gb18030", "shift_jis"), "utf-8"))
 
 
 def listed(data: bytes, limit: int = 10**6) -> list[tuple[str, str, bytes | None]]:
@@ -121,9 +122,15 @@ def test_a_global_pax_header_names_nothing():
     assert listed(data) == [("a.sgf", "file", b"y")]
 
 
-def test_names_that_are_not_utf8_keep_their_bytes():
-    (entry,) = listed(header(b"\xd6\xd0.sgf", b"0") + END)
-    assert entry[0].encode("utf-8", "surrogateescape") == b"\xd6\xd0.sgf"
+def test_names_in_other_charsets():
+    chinese, japanese = "棋谱/第一局.sgf".encode("gb18030"), "めいじん戦.sgf".encode("shift_jis")
+    data = header(chinese, b"0") + header(japanese, b"0") + header("棋é.sgf".encode(), b"0") + END
+    assert [entry[0] for entry in listed(data)] == ["棋谱/第一局.sgf", "めいじん戦.sgf", "棋é.sgf"]
+
+
+def test_names_that_are_no_text_keep_their_bytes():
+    (entry,) = listed(header(b"\xff\xfe\xff.sgf", b"0") + END)
+    assert entry[0].encode("utf-8", "surrogateescape") == b"\xff\xfe\xff.sgf"
 
 
 def test_sizes_in_base_256():

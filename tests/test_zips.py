@@ -9,9 +9,10 @@ import zlib
 import pytest
 
 from pipeline.streams import DamagedError
-from pipeline.zips import ZipEntry, find_directory, read_entry, zip_entries
+from pipeline.zips import ZipEntry, find_directory, read_entry, zip_entries, zip_names
 
 LIMIT = 10**6
+ENCODINGS = ("gb18030", "shift_jis", "euc_kr", "big5", "latin-1")
 
 
 def zip_of(*members: tuple[str | zipfile.ZipInfo, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -25,7 +26,12 @@ def zip_of(*members: tuple[str | zipfile.ZipInfo, bytes], method: int = zipfile.
 def entries(data: bytes) -> list[ZipEntry]:
     handle = io.BytesIO(data)
     directory = find_directory(handle)
-    return list(zip_entries(handle, directory.start, directory.stop))
+    names = zip_names(handle, directory, ENCODINGS)
+    return list(zip_entries(handle, directory.start, directory.stop, names.read))
+
+
+def unread(raw: bytes) -> str:
+    return raw.decode("cp437")
 
 
 def contents(data: bytes, limit: int = LIMIT, ticks: list[int] | None = None) -> list[bytes | str | None]:
@@ -33,7 +39,7 @@ def contents(data: bytes, limit: int = LIMIT, ticks: list[int] | None = None) ->
     handle = io.BytesIO(data)
     directory = find_directory(handle)
     out: list[bytes | str | None] = []
-    for entry in zip_entries(handle, directory.start, directory.stop):
+    for entry in zip_entries(handle, directory.start, directory.stop, unread):
         try:
             out.append(read_entry(handle, directory, entry, limit, (ticks if ticks is not None else []).append))
         except DamagedError as error:
@@ -94,7 +100,7 @@ def test_a_large_directory_is_read_in_windows():
     assert [entry.at for entry in found[1:]] == [entry.end for entry in found[:-1]]
     half = found[2500].at
     handle = io.BytesIO(data)
-    assert [entry.name for entry in zip_entries(handle, half, found[-1].end)] == names[2500:]
+    assert [entry.name for entry in zip_entries(handle, half, found[-1].end, unread)] == names[2500:]
 
 
 def test_limit_is_on_what_comes_out():
@@ -150,10 +156,85 @@ def test_names_by_flag():
     data = zip_of(("aaaa.sgf", b""))
     for flag, name, read in (
         (b"\x00\x08", "棋.s".encode(), "棋.s"),
-        (b"\x00\x08", b"\xd6\xd0.s", "\udcd6\udcd0.s"),
-        (b"\x00\x00", b"\xd6\xd0.s", "╓╨.s"),
+        (b"\x00\x08", b"\xd6\xd0.s", "中.s"),  # the flag lies
+        (b"\x00\x00", b"\xd6\xd0.s", "中.s"),
+        (b"\x00\x00", "棋.s".encode(), "棋.s"),
+        (b"\x00\x00", b"Ren\x82.s", "René.s"),
+        (b"\x00\x00", b"\xff\xff\xfe\xff.s", "\xa0\xa0■\xa0.s"),
     ):
-        assert entries(patched(patched(data, 46, name), 8, flag))[0].name.startswith(read)
+        (entry,) = entries(patched(patched(data, 46, name), 8, flag))
+        assert entry.name.startswith(read)
+        assert entry.raw.startswith(name)
+
+
+def unflagged(*members: tuple[bytes, bytes], extra: bytes = b"") -> bytes:
+    """A zip whose names are bytes, without a word on their charset."""
+    out, central = b"", b""
+    for name, data in members:
+        head = struct.pack("<HHHHHLLLHH", 20, 0, 0, 0, 33, zlib.crc32(data), len(data), len(data), len(name), 0)
+        central += b"PK\x01\x02\x14\x00" + head[:-2] + struct.pack("<HHHHLL", len(extra), 0, 0, 0, 0, len(out))
+        central += name + extra
+        out += b"PK\x03\x04" + head + name + data
+    count = len(members)
+    return out + central + struct.pack("<4sHHHHLLH", b"PK\x05\x06", 0, 0, count, count, len(central), len(out), 0)
+
+
+@pytest.mark.parametrize(
+    ("codec", "names"),
+    [
+        ("gb18030", ["第一届名人战/李甲对王乙.sgf", "第二局.sgf"]),
+        ("cp932", ["第一期名人戦/甲野対乙山.sgf", "タイトル戦.sgf"]),
+        ("cp949", ["제1회명인전/김갑수이을동.sgf", "기보.sgf"]), ("cp950", ["第一屆名人賽/陳甲對劉乙.sgf", "棋譜.sgf"]),
+    ],
+)  # fmt: skip
+def test_names_in_the_charset_of_the_archive(codec, names):
+    data = unflagged(*((name.encode(codec), b"") for name in names))
+    assert [entry.name for entry in entries(data)] == names
+
+
+def test_a_part_of_an_archive_has_the_names_of_the_whole():
+    """The last name alone is read in another charset."""
+    names = [f"第{number}局/陳甲對劉乙.sgf" for number in range(20)] + ["棋譜.sgf"]
+    data = unflagged(*((name.encode("cp950"), b"") for name in names))
+    assert entries(unflagged((names[-1].encode("cp950"), b"")))[0].name != names[-1]
+    handle = io.BytesIO(data)
+    directory = find_directory(handle)
+    last = entries(data)[-1]
+    read = zip_names(handle, directory, ENCODINGS).read
+    assert [entry.name for entry in zip_entries(handle, last.at, last.end, read)] == ["棋譜.sgf"]
+
+
+def test_two_charsets_in_one_archive():
+    names = [
+        "甲乙杯棋谱/第一局.sgf".encode("gb18030"),
+        "名人戦/めいじん第3局.SGF".encode("cp932"),
+        "囲碁/é.sgf".encode(),
+    ]
+    assert [entry.name for entry in entries(unflagged(*((name, b"") for name in names)))] == [
+        "甲乙杯棋谱/第一局.sgf", "名人戦/めいじん第3局.SGF", "囲碁/é.sgf",
+    ]  # fmt: skip
+
+
+def test_the_unicode_path_of_info_zip_goes_first():
+    raw, text = b"Caf\x82.sgf", "Ærø/棋.sgf".encode()
+    for version, crc, name in ((1, zlib.crc32(raw), "Ærø/棋.sgf"), (2, zlib.crc32(raw), None), (1, 0, None)):
+        field = struct.pack("<BL", version, crc) + text
+        extra = struct.pack("<HHH", 0x5455, 2, 0) + struct.pack("<HH", 0x7075, len(field)) + field
+        (entry,) = entries(unflagged((raw, b""), extra=extra))
+        assert entry.name == (name or "Café.sgf")
+        assert entry.raw == raw
+
+
+def test_letters_of_cp437_that_were_made_utf8_are_read_as_what_they_were():
+    """As zipfile writes the names of an archive that it has read."""
+    wrong = [
+        "甲乙杯棋谱/第一局.sgf".encode("gb18030").decode("cp437"),
+        "名人戦/第3局.SGF".encode("cp932").decode("cp437"),
+    ]
+    right = ["√2.sgf", "Σ≤9.sgf", "é.sgf", "棋└.sgf"]
+    assert [entry.name for entry in entries(zip_of(*((name, b"") for name in (*wrong, *right))))] == [
+        "甲乙杯棋谱/第一局.sgf", "名人戦/第3局.SGF", *right,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x05\x06", b"PK\x03\x04" * 50, bytes(100_000)])
@@ -171,7 +252,7 @@ def test_a_directory_that_is_not_where_it_should_be():
     second = data.rindex(b"PK\x01\x02")
     handle = io.BytesIO(data[:second] + b"XX" + data[second + 2 :])
     directory = find_directory(handle)
-    found = zip_entries(handle, directory.start, directory.stop)
+    found = zip_entries(handle, directory.start, directory.stop, unread)
     assert next(found).name == "a.sgf"
     with pytest.raises(DamagedError, match="directory is damaged"):
         next(found)
