@@ -132,7 +132,7 @@ def _check_game_value(gm: str | None) -> frozenset[Flag]:
     """GM is 1 for Go; the number of another game is that game, anything else no reason to lose a game."""
     if gm is None:
         return frozenset()
-    number = int(gm) if _INTEGER.fullmatch(gm) else 0
+    number = int(gm.strip()) if _INTEGER.fullmatch(gm) else 0
     if 1 < number <= _LAST_GAME:
         raise Fault(Reason.NOT_GO, f"GM[{gm}]")
     return frozenset() if number == 1 else frozenset({Flag.GAME_VALUE_ODD})

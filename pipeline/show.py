@@ -225,8 +225,8 @@ def _plane_number(name: str, known: Sequence[str]) -> int:
     """Find a plane by its name or number. Raises ConfigError with the known names, the nearest one first."""
     if name in known:
         return known.index(name)
-    if name.isdecimal() and int(name[:6]) < len(known):
-        return int(name[:6])
+    if name.isdecimal() and len(name) <= 6 and int(name) < len(known):
+        return int(name)
     near = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]!r}? The planes are" if near else "the planes are"
     raise ConfigError(f"no plane {name!r}: {hint} {', '.join(known)}")
