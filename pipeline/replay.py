@@ -174,6 +174,7 @@ def _replay_games(games, order, board, table, symmetries, history, recent, facts
         boards[:] = np.uint64(0)
         cursor = games.setup_start[game]
         begin, era, fault, ply = 0, 0, LEGAL, 0
+        button = games.terms.button[game]
         for ply in range(last - first + 1):
             cursor, changed, sound = apply_setup(board, games, game, cursor, ply)
             if not sound:
@@ -204,8 +205,9 @@ def _replay_games(games, order, board, table, symmetries, history, recent, facts
             played[ply % HISTORY_RING] = 0
             if move == area:
                 play_pass(board, None)
-                if ko_rule == KO_SPIGHT:
+                if ko_rule == KO_SPIGHT or button:  # the first pass takes the button, which lifts bans as well
                     era += 1
+                button = False
                 if ko_rule != KO_SIMPLE:
                     _remember(boards, _superko_word(stones, table, ko_rule, colour, era))
                 continue

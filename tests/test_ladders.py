@@ -178,19 +178,21 @@ def test_the_ban_is_lifted_for_a_chain_in_atari() -> None:
 
 
 def test_the_ban_holds_for_the_attacker_of_two_liberties() -> None:
-    """White's last move took the ko on (0, 3): without the ban, Black's move on (0, 4) would work."""
-    text = """
-. O X . X O . .
-O O O X X X O .
-. . . O O O O .
-. . . . . . . .
-""".strip()
-    board = SlowBoard(4, 8)
-    board.setup(draw(text).items())
-    board.play((0, 3), WHITE)
-    for ko in (board.ko, None):
-        board.ko = ko
-        assert solved_board(board) == slow_answers(board)
+    """Boards of random games with a ko point on which the ban decides whether a first move works."""
+    rng, decided = Random("ban"), 0
+    while decided < 3:
+        for seen in positions(random_line(rng, 5, 6, 60, 0.02)):
+            if seen.ko is None:
+                continue
+            board = SlowBoard(5, 6)
+            board.stones = dict(seen.boards[-1])
+            board.ko = seen.ko
+            banned = solved_board(board)
+            assert banned == slow_answers(board)
+            board.ko = None
+            free = solved_board(board)
+            assert free == slow_answers(board)
+            decided += banned != free
 
 
 def solved_board(board: SlowBoard, budget: int = BUDGET) -> list[Points]:

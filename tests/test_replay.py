@@ -18,10 +18,11 @@ from slow_board import Point, SlowBoard, SlowGame
 
 from pipeline import board as fast
 from pipeline import symmetry
+from pipeline.board import ILLEGAL_SUPERKO, LEGAL
 from pipeline.gamekeys import game_keys
 from pipeline.games import Games
 from pipeline.replay import ILLEGAL_SETUP, replay
-from pipeline.rules import KO_POSITIONAL, KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT
+from pipeline.rules import KO_POSITIONAL, KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT, RULE_SETS
 from pipeline.trace import trace
 
 WITHOUT_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -396,3 +397,12 @@ def test_trace_counts_liberties_up_to_255() -> None:
     assert len(chain.liberties) > 255
     traced = trace(games_of([line]), np.array([0]), np.array([1]), (25, 25), liberties=True)
     assert set(traced.liberties[0].tolist()) == {0, 255}
+
+
+@pytest.mark.parametrize(("rules", "fault"), [("aga", ILLEGAL_SUPERKO), ("aga-button", LEGAL)])
+def test_taking_the_button_lifts_bans(rules: str, fault: int) -> None:
+    """On 1x2 Black retakes after two passes: the board and the side to move are those after move 1."""
+    moves: tuple[tuple[Point | None, int], ...] = (((0, 0), 1), ((0, 1), 2), (None, 1), (None, 2), ((0, 0), 1))
+    line = Line(1, 2, moves, (), KO_SITUATIONAL, suicide=False, rules=RULE_SETS[rules])
+    replayed = replay(games_of([line]))
+    assert (replayed.legal.tolist(), replayed.faults.tolist()) == ([5 if fault == LEGAL else 4], [fault])

@@ -105,9 +105,9 @@ def test_superko_is_left_out_of_the_planes_of_own_moves_alone(name: str) -> None
     for at, seen in enumerate(seen for line in LINES for seen in positions(line)):
         for point in banned(seen):
             bans[(at, *point)] = True
-    assert bans.any(axis=(1, 2)).sum() > 20
+    assert WITHOUT_JIT or bans.any(axis=(1, 2)).sum() > 20
     opp_moves = [number for number, plane in enumerate(SCHEMES[name].plane_names) if plane in OPP_MOVES]
-    assert not opp_moves or (simple[:, opp_moves] & bans[:, None]).any()
+    assert WITHOUT_JIT or not opp_moves or (simple[:, opp_moves] & bans[:, None]).any()
     for number, plane in enumerate(SCHEMES[name].plane_names):
         move_plane = any(fnmatch(plane, pattern) for pattern in OWN_MOVES[name].split())
         left = simple[:, number] & ~bans if move_plane else simple[:, number]
@@ -129,7 +129,7 @@ def test_a_move_that_was_made_is_legal() -> None:
             assert legal[at, *point], (now.line, now.ply)
         else:
             assert not legal[at, *point]
-    assert made > 500
+    assert made > (100 if WITHOUT_JIT else 500)
 
 
 @pytest.mark.parametrize(

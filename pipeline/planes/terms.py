@@ -13,14 +13,15 @@ from pipeline.rules import KO_POSITIONAL, KO_SIMPLE, KO_SITUATIONAL, KO_SPIGHT, 
 from pipeline.traces import Traces
 from pipeline.words import Words, mix_words, seed_word
 
-Flags = Callable[[Games], NDArray[np.bool_]]  # bool[G, planes]
+# flags(games, part): bool[games of the part, planes], a part being some games in a row.
+Flags = Callable[[Games, slice], NDArray[np.bool_]]
 
 
 @kernel
-def _draw_flags(flags, trace, game, positions, out, first):
+def _draw_flags(flags, trace, positions, out, first):
     for i in range(positions.shape[0]):
         for plane in range(flags.shape[1]):
-            if flags[game[positions[i]], plane]:
+            if flags[positions[i], plane]:
                 for byte in range(out.shape[2]):
                     out[i, first + plane, byte] = trace.mask[byte]
 
@@ -28,13 +29,18 @@ def _draw_flags(flags, trace, game, positions, out, first):
 def _flag_group(about: tuple[tuple[str, str], ...], source: str, flags_of: Flags, komi: bool = False) -> Group:
     """Return planes that are all 1 on the board where a flag of the game is set."""
 
+    def traced_flags(traces: Traces) -> NDArray[np.bool_]:
+        """Return the flags of each traced position, from the games that are traced alone: chunks may be many."""
+        first, last = int(traces.game.min()), int(traces.game.max())
+        return flags_of(traces.games, slice(first, last + 1))[traces.game - first]
+
     def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
-        _draw_flags(flags_of(traces.games), traces.boards, traces.game, positions, out, first)
+        _draw_flags(traced_flags(traces), traces.boards, positions, out, first)
 
     def facts(traces: Traces) -> Facts:
-        flags = flags_of(traces.games).astype(np.uint64) << np.arange(len(about), dtype=np.uint64)
+        flags = traced_flags(traces).astype(np.uint64) << np.arange(len(about), dtype=np.uint64)
         words: Words = mix_words(flags.sum(axis=1, dtype=np.uint64) ^ seed_word(about[0][0]))
-        return Facts(words[traces.game])
+        return Facts(words)
 
     planes = tuple(Plane(name, meaning, "absolute", source) for name, meaning in about)
     return Group(planes, draw, facts=facts, komi=komi)
@@ -44,11 +50,11 @@ def rules(source: str) -> Group:
     """Area and territory scoring; suicide of several stones legal; simple, positional (or Spight's) and
     situational ko."""
 
-    def flags(games: Games) -> NDArray[np.bool_]:
-        scoring, ko = games.terms.scoring, games.ko_rule
+    def flags(games: Games, part: slice) -> NDArray[np.bool_]:
+        scoring, suicide, ko = games.terms.scoring[part], games.suicide[part], games.ko_rule[part]
         positional = (ko == KO_POSITIONAL) | (ko == KO_SPIGHT)
         ko_rules = (ko == KO_SIMPLE, positional, ko == KO_SITUATIONAL)
-        return np.stack([scoring == SCORING_AREA, scoring == SCORING_TERRITORY, games.suicide, *ko_rules], axis=1)
+        return np.stack([scoring == SCORING_AREA, scoring == SCORING_TERRITORY, suicide, *ko_rules], axis=1)
 
     about = (
         ("area_scoring", "1 everywhere under area scoring"),
@@ -64,8 +70,8 @@ def rules(source: str) -> Group:
 def komi_steps(steps: tuple[int, ...], source: str) -> Group:
     """A plane for each step: White's komi, bonuses apart, is so much or more."""
 
-    def flags(games: Games) -> NDArray[np.bool_]:
-        return games.terms.komi[:, None] >= np.array(steps, dtype=np.float32)
+    def flags(games: Games, part: slice) -> NDArray[np.bool_]:
+        return games.terms.komi[part, None] >= np.array(steps, dtype=np.float32)
 
     about = tuple((f"komi_{step}", f"1 everywhere if White's komi is {step} or more") for step in steps)
     return _flag_group(about, source, flags, komi=True)
@@ -74,19 +80,18 @@ def komi_steps(steps: tuple[int, ...], source: str) -> Group:
 def handicap(source: str) -> Group:
     """Handicap games: two stones or more by the record, or two or more black setup stones and no white one."""
     about = (("handicap", "1 everywhere in a handicap game"),)
-    return _flag_group(about, source, lambda games: _is_handicap(games)[:, None])
+    return _flag_group(about, source, lambda games, part: _is_handicap(games, part)[:, None])
 
 
-def _is_handicap(games: Games) -> NDArray[np.bool_]:
-    """Return which games have a handicap, bool[G]: by the record, or by the stones of the start."""
-    game = np.repeat(np.arange(games.number), np.diff(games.setup_start))
-    chosen = np.flatnonzero(games.setup_plies == 0)[::-1]
+def _is_handicap(games: Games, part: slice) -> NDArray[np.bool_]:
+    """Return which games of a part have a handicap: by the record, or by the stones of the start."""
+    starts = games.setup_start[part.start : part.stop + 1]
+    number, setup = len(starts) - 1, slice(starts[0], starts[-1])
+    game = np.repeat(np.arange(number), np.diff(starts))
+    points, colours = games.setup_points[setup], games.setup_colours[setup]
+    chosen = np.flatnonzero(games.setup_plies[setup] == 0)[::-1]
     # A point that is set up twice holds the last stone: ``np.unique`` finds the first of the reversed order.
-    place = game[chosen] * 65_536 + games.setup_points[chosen]
-    last = chosen[np.unique(place, return_index=True)[1]]
-    black, white = (
-        np.bincount(game[last[games.setup_colours[last] == colour]], minlength=games.number)
-        for colour in (BLACK, WHITE)
-    )
+    last = chosen[np.unique(game[chosen] * 65_536 + points[chosen], return_index=True)[1]]
+    black, white = (np.bincount(game[last[colours[last] == colour]], minlength=number) for colour in (BLACK, WHITE))
     by_stones: NDArray[np.bool_] = (black >= 2) & (white == 0)
-    return by_stones | (games.terms.handicap >= 2)
+    return by_stones | (games.terms.handicap[part] >= 2)
