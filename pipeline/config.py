@@ -8,7 +8,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
@@ -161,7 +161,7 @@ class SampleWeight(_Table):
 
     source: str = Field("*", description="glob over the source, or the source and member joined by /")
     min_rank: str | None = Field(None, description="lowest rank of both players")
-    weight: float = Field(gt=0, le=1e6, description="of each of their positions")
+    weight: float = Field(ge=1e-6, le=1e6, description="of each of their positions")
 
 
 class Sample(_Table):
@@ -301,6 +301,9 @@ def _explain(where: tuple[int | str, ...], kind: str, message: str, value: objec
 def _known_keys(where: Iterable[int | str]) -> list[str]:
     model: Any = Config
     for part in where:
-        field = getattr(model, "model_fields", {}).get(str(part))
+        if isinstance(part, int):
+            (model, *_) = get_args(model)  # a table in a list of tables
+            continue
+        field = getattr(model, "model_fields", {}).get(part)
         model = RuleTable if field is None else field.annotation
     return list(getattr(model, "model_fields", RuleTable.model_fields))

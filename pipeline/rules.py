@@ -10,6 +10,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import ValidationError
+
 from pipeline.config import Rules, RuleTable
 from pipeline.reasons import Flag
 
@@ -118,7 +120,10 @@ def rule_set(name: str) -> RuleSet:
         return RULE_SETS[name]
     match = _TABLE_NAME.fullmatch(name)
     if match:
-        return _from_table(RuleTable.model_validate(match.groupdict()))
+        try:
+            return _from_table(RuleTable.model_validate(match.groupdict()))
+        except ValidationError:
+            raise ValueError(f"the komi of a rule set is -150 to 150: {name[:_MAX_TEXT]!r}") from None
     close = difflib.get_close_matches(name[:_MAX_TEXT], RULE_SETS, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise ValueError(f"no rule set is named {name[:_MAX_TEXT]!r}{hint}; known: {', '.join(RULE_SETS)}")

@@ -26,7 +26,7 @@ def read_toml(source: str) -> dict[str, Any]:
                 data = file.read(_MAX_FILE + 1)
             if len(data) > _MAX_FILE:
                 raise ConfigError(f"{source}: not a configuration: more than {_MAX_FILE} bytes")
-            text = data.decode("utf-8")
+            text = data.decode("utf-8-sig")
     except FileNotFoundError:
         near = difflib.get_close_matches(source, preset_names(), 1)
         hint = f"did you mean {near[0]!r}? Presets are" if near else "presets are"

@@ -132,6 +132,7 @@ def test_the_json_of_a_build_is_all_there_is_on_standard_output(tmp_path: Path) 
         (["show", ADA, "3"], "--ply 3"),
         (["show", ADA, "--split", "val"], "--split is for data sets"),
         (["show", ADA, "--planes", "nix"], "no plane 'nix': the planes are own_0"),
+        (["show", ADA, "--planes", "0000009"], "no plane '0000009'"),
         (["show", ADA, "--png", "a.jpg"], "a.jpg: the name of a picture ends in .png"),
         (["explain", "no.sgf"], "no such file"),
         (["explain", ADA, "--game", "7"], "no record '7'"),

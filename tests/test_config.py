@@ -71,6 +71,8 @@ def test_nothing_can_be_changed() -> None:
     [
         ({"filtre": {}}, "my.toml: unknown key 'filtre': did you mean 'filter'?"),
         ({"filter": {"size": [9]}}, "my.toml: unknown key 'filter.size': did you mean 'filter.sizes'?"),
+        ({"sample": {"weights": [{"weight": 1, "weigth": 2}]}}, "did you mean 'sample.weights.0.weight'?"),
+        ({"sample": {"weights": [{"weight": 1e-300}]}}, "greater than or equal to 0.000001"),  # 0 as a float32
         ({"run": {"xyz": 1}}, "my.toml: unknown key 'run.xyz': known are workers, memory"),
         (
             {"rules": {"default": {"kko": 1}}},

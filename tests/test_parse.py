@@ -184,6 +184,7 @@ def test_properties_after_a_comment_are_read() -> None:
         ("", ()),
         ("GM[1]", ()),
         ("GM[ 01 ]", ()),
+        ("GM[1\x1c]", ()),  # a blank to Python's patterns, not to its numbers
         ("GM[5.5]KM[5.5]", (Flag.GAME_VALUE_ODD,)),
         ("GM[go]", (Flag.GAME_VALUE_ODD,)),
         ("GM[0]", (Flag.GAME_VALUE_ODD,)),

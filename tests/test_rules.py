@@ -135,6 +135,12 @@ def test_infinite_komi_is_refused() -> None:
         resolve(None, Rules(default=RuleTable(komi=float("inf"))))
 
 
+def test_a_name_with_a_komi_that_no_game_has() -> None:
+    name = "ko=simple,scoring=area,tax=none,suicide=true,button=false,bonus=0,komi=1e9"
+    with pytest.raises(ValueError, match="the komi of a rule set is -150 to 150: 'ko=simple"):
+        rule_set(name)
+
+
 def test_order_force_record_default() -> None:
     assert resolve("Japanese", Rules(force="aga"))[0].name == "aga"
     assert resolve("Japanese", Rules(default="aga"))[0].name == "japanese"

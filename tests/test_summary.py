@@ -101,6 +101,8 @@ def test_every_group_is_listed_as_it_is_asked_for() -> None:
             assert compose([f"{name}={number[2]}"]).planes != compose([name]).planes
             with pytest.raises(ValueError, match=f"1 to {number[2]}"):
                 compose([f"{name}={int(number[2]) + 1}"])
+            with pytest.raises(ValueError, match=f"1 to {number[2]}"):
+                compose([f"{name}=00019999"])
         else:
             with pytest.raises(ValueError, match="takes no number"):
                 compose(["ones", f"{name}=1"])
