@@ -243,6 +243,8 @@ def explain(
     """
     from pipeline import explain as explains
 
+    if rejects == "":
+        raise click.UsageError("--rejects needs the name of a folder or of a .zip file")
     if rejects and status not in {None, "rejected"}:
         raise click.UsageError(f"--rejects writes rejected records, not those that are {status}")
     wanted = explains.Wanted(game, "rejected" if rejects else status)

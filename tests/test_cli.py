@@ -125,6 +125,7 @@ def test_the_json_of_a_build_is_all_there_is_on_standard_output(tmp_path: Path) 
         (["show", "no.sgf"], "no such file or folder: no.sgf"),
         (["show", "nope", "3"], "no such file or folder: nope"),
         (["inspect", "nope"], "no such file or folder: nope"),
+        (["explain", ADA, "--rejects", ""], "--rejects needs the name of a folder or of a .zip file"),
         (["stats", "nope"], "no such file or folder: nope"),
         (["verify", "nope"], "no such file or folder: nope"),
         (["show", ADA, "--scheme", "x"], "unknown scheme 'x'"),
