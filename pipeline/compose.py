@@ -1,6 +1,5 @@
 """Schemes composed in the configuration from named groups of planes."""
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 from pipeline.config import Encode
 from pipeline.planes import areas, constants, edges, eyes, katago, ko, ladders, liberties, moves, recent, stones, terms
 from pipeline.planes.group import Group
-from pipeline.schemes import Scheme, find_scheme
+from pipeline.schemes import Scheme, find_scheme, hint
 
 COMPOSED = "composed"
 _OWN = "this scheme's configuration"
@@ -115,9 +114,7 @@ def compose(names: Sequence[str]) -> Scheme:
 def _group(text: str) -> Group:
     name, equals, number = text.partition("=")
     if name not in _GROUPS:
-        near = difflib.get_close_matches(name, _GROUPS, 1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(f"no group of planes is named {name!r}{hint}; known are {', '.join(_GROUPS)}")
+        raise ValueError(f"no group of planes is named {name!r}{hint(name, _GROUPS)}; known are {', '.join(_GROUPS)}")
     named = _GROUPS[name]
     if not equals:
         return named.make(named.usual)

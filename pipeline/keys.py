@@ -1,5 +1,6 @@
 """Position keys as wide as a scheme asks for: equal keys, equal planes and globals."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from pipeline.encode import chunks
 from pipeline.games import Games
+from pipeline.planes.group import FactsOf
 from pipeline.replay import KeyFacts, Replayed, replay
 from pipeline.schemes import Scheme
 
@@ -23,19 +25,26 @@ def keyed(games: Games, scheme: Scheme, whole: bool = True) -> Keyed:
 
     What is shown of positions after a fault of a game means nothing.
     """
-    facts, shown = _facts(games, scheme)
-    if whole:
-        return Keyed(replay(games, scheme.history, scheme.recent, facts), shown)
-    return Keyed(replay(games), shown)
-
-
-def _facts(games: Games, scheme: Scheme) -> tuple[KeyFacts | None, NDArray[np.bool_]]:
-    """Return what the scheme shows beside boards and moves, None where that is nothing; and what it can show."""
     shown = np.ones(len(games.moves), dtype=np.bool_)
     kinds = list(dict.fromkeys(group.facts for group in scheme.groups if group.facts is not None))
+    if not kinds and whole:
+        return Keyed(replay(games, scheme.history, scheme.recent), shown)
+    plain = replay(games)
     if not kinds:
-        return None, shown
-    plies = replay(games).legal  # nothing may be traced beyond a fault
+        return Keyed(plain, shown)
+    facts = _facts(games, scheme, kinds, plain.legal, shown)
+    return Keyed(replay(games, scheme.history, scheme.recent, facts) if whole else plain, shown)
+
+
+def _facts(
+    games: Games,
+    scheme: Scheme,
+    kinds: Sequence[FactsOf],
+    plies: NDArray[np.int64],
+    shown: NDArray[np.bool_],
+) -> KeyFacts:
+    """Return what the scheme shows beside boards and moves of the first ``plies[g]`` positions, which are legal;
+    clear ``shown`` where it shows nothing."""
     words = np.zeros(len(games.moves), dtype=np.uint64)
     positions, points = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     every = np.concatenate([np.zeros(0, dtype=np.int64), *games.by_size().values()])  # whole runs of one size
@@ -57,7 +66,7 @@ def _facts(games: Games, scheme: Scheme) -> tuple[KeyFacts | None, NDArray[np.bo
                 points.append(point)
             if found.shown is not None:
                 shown[at] &= found.shown
-    return _gathered(words, np.concatenate(positions), np.concatenate(points)), shown
+    return _gathered(words, np.concatenate(positions), np.concatenate(points))
 
 
 def _gathered(words: NDArray[np.uint64], positions: NDArray[np.int64], points: NDArray[np.int64]) -> KeyFacts:

@@ -322,7 +322,7 @@ def _made(recipe: _Recipe, options: Mapping[str, object]) -> Scheme:
     for name, value in options.items():
         if name not in known:
             has = f"has {', '.join(known)}" if known else "has none"
-            raise ValueError(f"scheme {recipe.name} has no option {name!r}{_hint(name, known)}; it {has}")
+            raise ValueError(f"scheme {recipe.name} has no option {name!r}{hint(name, known)}; it {has}")
         if value not in known[name].values:
             raise ValueError(
                 f"option {name} of scheme {recipe.name} is {' or '.join(map(repr, known[name].values))}, not {value!r}"
@@ -340,7 +340,7 @@ def find_scheme(name: str, options: Mapping[str, object] | None = None) -> Schem
     Raises ValueError with the known names, the nearest one first, for an unknown name, option or value.
     """
     if name not in _RECIPES:
-        raise ValueError(f"unknown scheme {name!r}{_hint(name, _RECIPES)}; known are {', '.join(_RECIPES)}")
+        raise ValueError(f"unknown scheme {name!r}{hint(name, _RECIPES)}; known are {', '.join(_RECIPES)}")
     return _made(_RECIPES[name], options) if options else SCHEMES[name]
 
 
@@ -349,6 +349,7 @@ def scheme_options(name: str) -> tuple[Option, ...]:
     return _RECIPES[name].options
 
 
-def _hint(name: str, known: Collection[str]) -> str:
+def hint(name: str, known: Collection[str]) -> str:
+    """Return the nearest known name in words, for a message; nothing where none is near."""
     near = difflib.get_close_matches(name, known, 1)
     return f" (did you mean {near[0]!r}?)" if near else ""

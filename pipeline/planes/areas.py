@@ -3,22 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.board import WHITE
-from pipeline.jit import kernel
-from pipeline.planes.group import Facts, Group, Plane
+from pipeline.planes.group import Facts, Group, Plane, copy_sides
 from pipeline.rules import SCORING_TERRITORY, TAX_NONE
 from pipeline.traces import Traces
 from pipeline.words import Words, mix_words, seed_word
-
-
-@kernel
-def _draw_areas(areas, trace, positions, out, first):
-    for i in range(positions.shape[0]):
-        now = positions[i]
-        own = 1 if trace.to_play[now] == WHITE else 0
-        for byte in range(out.shape[2]):
-            out[i, first, byte] = areas[now, own, byte]
-            out[i, first + 1, byte] = areas[now, 1 - own, byte]
 
 
 def _rule_facts(traces: Traces) -> Facts:
@@ -33,7 +21,7 @@ def own_opp_areas(source: str) -> Group:
     """Points that count for own and for opp; none under territory scoring, which counts after the encore."""
 
     def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
-        _draw_areas(traces.areas.planes, traces.boards, positions, out, first)
+        copy_sides(traces.areas.planes, traces.boards.to_play, positions, out, first)
 
     planes = tuple(
         Plane(f"{side}_area", f"points that count for {side} as the board stands", "mover", source)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.jit import kernel
-from pipeline.planes.group import Group, Plane
+from pipeline.planes.group import Group, Plane, copy_points
 from pipeline.traces import Traces
 
 
@@ -27,18 +27,11 @@ def sensible(source: str) -> Group:
     return Group((Plane("sensible", "legal moves that fill no own true eye", "mover", source),), draw)
 
 
-@kernel
-def _draw_new_eyes(new_eyes, positions, out, first):
-    for i in range(positions.shape[0]):
-        for byte in range(out.shape[2]):
-            out[i, first, byte] = new_eyes[positions[i], byte]
-
-
 def creates_eye(source: str) -> Group:
     """Legal moves after which some empty point beside them is an own true eye."""
 
     def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
-        _draw_new_eyes(traces.new_eyes, positions, out, first)
+        copy_points(traces.new_eyes, positions, out, first)
 
     return Group(
         (Plane("creates_eye", "legal moves after which a point beside them is an own true eye", "mover", source),), draw

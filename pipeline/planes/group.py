@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.board import WHITE
+from pipeline.jit import kernel
 from pipeline.traces import Traces, Want
 from pipeline.words import Words
 
@@ -29,6 +31,9 @@ class Facts(NamedTuple):
     shown: NDArray[np.bool_] | None = None
 
 
+FactsOf = Callable[[Traces], Facts]
+
+
 def on_boards(kernel: Callable[..., Any], *parameters: Any) -> Draw:
     """Return the drawing by a kernel that needs no more than ``Traces.boards``."""
 
@@ -41,6 +46,25 @@ def on_boards(kernel: Callable[..., Any], *parameters: Any) -> Draw:
 def counted(number: int | str, one: str, many: str) -> str:
     """Return "1 turn", "2 turns" or, for the number in the name of a last plane, "8 or more turns"."""
     return f"{str(number).replace('_', ' ')} {one if str(number) == '1' else many}"
+
+
+@kernel
+def copy_points(points, positions, out, first):
+    """Draw one plane: packed ``points`` uint8[T, B] of each position."""
+    for i in range(positions.shape[0]):
+        for byte in range(out.shape[2]):
+            out[i, first, byte] = points[positions[i], byte]
+
+
+@kernel
+def copy_sides(sides, to_play, positions, out, first):
+    """Draw own, then opp: packed ``sides`` uint8[T, 2, B] of Black and of White."""
+    for i in range(positions.shape[0]):
+        now = positions[i]
+        own = 1 if to_play[now] == WHITE else 0
+        for byte in range(out.shape[2]):
+            out[i, first, byte] = sides[now, own, byte]
+            out[i, first + 1, byte] = sides[now, 1 - own, byte]
 
 
 def draw_nothing(*_: object) -> None:
@@ -72,5 +96,5 @@ class Group:
     wants: frozenset[Want] = frozenset()
     globals: tuple[Plane, ...] = ()
     fill: Fill | None = None
-    facts: Callable[[Traces], Facts] | None = None
+    facts: FactsOf | None = None
     komi: bool = False

@@ -8,15 +8,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.board import WHITE
 from pipeline.jit import kernel
 from pipeline.katago import GLOBALS, KataTrace
 from pipeline.katago_globals import TURNS
-from pipeline.planes.group import Draw, Facts, Group, Plane, counted, draw_nothing
+from pipeline.planes.group import Draw, Facts, Group, Plane, copy_points, copy_sides, counted, draw_nothing
 from pipeline.traces import Traces
 from pipeline.words import Words, mix_words, seed_word
 
-_SOURCE = "KataGo, nninputs.cpp (fillRowV7)"
 _GLOBALS = (
     *(
         (f"pass_{back}", f"1 if the move {counted(back, 'turn', 'turns')} ago was a pass", "absolute")
@@ -40,23 +38,6 @@ _GLOBALS = (
 
 
 @kernel
-def _draw_points(points, positions, out, first):
-    for i in range(positions.shape[0]):
-        for byte in range(out.shape[2]):
-            out[i, first, byte] = points[positions[i], byte]
-
-
-@kernel
-def _draw_sides(sides, to_play, positions, out, first):
-    for i in range(positions.shape[0]):
-        now = positions[i]
-        own = 1 if to_play[now] == WHITE else 0
-        for byte in range(out.shape[2]):
-            out[i, first, byte] = sides[now, own, byte]
-            out[i, first + 1, byte] = sides[now, 1 - own, byte]
-
-
-@kernel
 def _draw_recent(recent, area, positions, out, first):
     for i in range(positions.shape[0]):
         for back in range(recent.shape[1]):
@@ -67,7 +48,7 @@ def _draw_recent(recent, area, positions, out, first):
 
 def _drawing(points: Callable[[KataTrace], NDArray[np.uint8]]) -> Draw:
     def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
-        _draw_points(points(traces.katago), positions, out, first)
+        copy_points(points(traces.katago), positions, out, first)
 
     return draw
 
@@ -99,13 +80,13 @@ def banned_by_superko(katago: KataTrace) -> NDArray[np.uint8]:
     return points
 
 
-def bans(source: str = _SOURCE) -> Group:
+def bans(source: str) -> Group:
     """Points where the side to move may not play by the ko rule of its game: the ko point and superko's."""
     plane = Plane("ko_banned", "points banned by the ko rule of the game", "mover", source)
     return Group((plane,), _drawing(lambda katago: katago.banned), facts=_ban_facts)
 
 
-def blocks(source: str = _SOURCE) -> Group:
+def blocks(source: str) -> Group:
     """Stones under a ko-recapture block: in the encore alone, of which a data set has no rows."""
 
     def facts(traces: Traces) -> Facts:
@@ -115,11 +96,11 @@ def blocks(source: str = _SOURCE) -> Group:
     return Group((plane,), _drawing(lambda katago: katago.blocked), facts=facts)
 
 
-def second_stones(source: str = _SOURCE) -> Group:
+def second_stones(source: str) -> Group:
     """Own and opp stones that stood when the second phase of the encore began."""
 
     def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
-        _draw_sides(traces.katago.second, traces.katago.to_play, positions, out, first)
+        copy_sides(traces.katago.second, traces.katago.to_play, positions, out, first)
 
     planes = tuple(
         Plane(f"{side}_second", f"{side} stones that stood when the second phase of the encore began", "mover", source)
@@ -128,7 +109,7 @@ def second_stones(source: str = _SOURCE) -> Group:
     return Group(planes, draw)
 
 
-def recent_moves(source: str = _SOURCE) -> Group:
+def recent_moves(source: str) -> Group:
     """Where the moves 1 to 5 turns ago were played, as far back as sides alternate and the phase goes."""
 
     def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
@@ -147,7 +128,7 @@ def turn_facts(traces: Traces) -> Facts:
     return Facts(words, shown=main_phase(traces))
 
 
-def global_inputs(source: str = _SOURCE) -> Group:
+def global_inputs(source: str) -> Group:
     """The 19 globals: passes, komi, rules, phase, button and parity."""
 
     def fill(traces: Traces, positions: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.board import WHITE
 from pipeline.jit import kernel
-from pipeline.planes.group import Group, Plane
+from pipeline.planes.group import Group, Plane, copy_points
 from pipeline.planes.katago import turn_facts
 from pipeline.traces import Traces
 
@@ -84,14 +84,6 @@ def katago_ladders(source: str) -> Group:
     return Group(planes, draw, history=3, recent=2, facts=turn_facts)
 
 
-@kernel
-def _draw_alphago_ladders(ladders, positions, out, first):
-    for i in range(positions.shape[0]):
-        for byte in range(out.shape[2]):
-            out[i, first, byte] = ladders.captures[positions[i], byte]
-            out[i, first + 1, byte] = ladders.escapes[positions[i], byte]
-
-
 def alphago_ladders(source: str, counter_captures: bool = False) -> Group:
     """AlphaGo's two planes of moves: that capture an opp chain in a working ladder, and that save an own one.
 
@@ -99,7 +91,8 @@ def alphago_ladders(source: str, counter_captures: bool = False) -> Group:
     """
 
     def draw(traces: Traces, positions: NDArray[np.int64], out: NDArray[np.uint8], first: int) -> None:
-        _draw_alphago_ladders(traces.alphago_ladders, positions, out, first)
+        copy_points(traces.alphago_ladders.captures, positions, out, first)
+        copy_points(traces.alphago_ladders.escapes, positions, out, first + 1)
 
     planes = (
         Plane("ladder_capture", "legal moves that capture an opp chain in a working ladder", "mover", source),
