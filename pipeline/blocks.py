@@ -1,7 +1,7 @@
-"""The second and third stage, block by block: games -> position keys, and kept positions -> shards.
+"""The last stage, block by block: the positions a block keeps -> its shards, shuffled and augmented.
 
-A block is a set of kept games, stored as one Arrow file in the order of (size, game id). Both stages are
-pure functions of that file and the configuration, so that any worker can do a block again.
+A block is a set of kept games, in the order of (size, game id). Its shards are a pure function of it, of its rows and
+of the configuration, so that any worker can do a block again.
 """
 
 from collections.abc import Iterator
@@ -15,110 +15,18 @@ from numpy.typing import NDArray
 
 from pipeline import symmetry
 from pipeline.augment import turn_moves, turn_planes
-from pipeline.board import BLACK
 from pipeline.columns import BLOCK_ROWS, SUFFIXES, Columns, Layout, take_rows
 from pipeline.compose import configured_scheme
 from pipeline.config import Config
-from pipeline.dedup import PARTS, sample_positions
+from pipeline.dedup import PARTS
 from pipeline.encode import encode_whole
-from pipeline.files import read_report, sha256_of_file, whole_file, write_report
+from pipeline.files import read_report, sha256_of_file, write_report
 from pipeline.games import Games
-from pipeline.keys import Keyed, keyed
+from pipeline.pieces import whole_table
+from pipeline.sampled import black_values, sign_of
 from pipeline.shard import write
 from pipeline.table import games_of
 from pipeline.words import chain_words, seed_word
-
-Size = tuple[int, int]
-
-UNKNOWN = 2  # in place of an outcome
-
-# The kinds of result that have no value label: the game did not decide who played better.
-_NO_VALUE = ("forfeit", "void")
-
-
-def write_arrow(path: str | Path, table: pa.Table) -> None:
-    """Write a table as one Arrow file, whole."""
-    with (
-        whole_file(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as file,
-        pa.ipc.new_file(file, table.schema) as writer,
-    ):
-        writer.write_table(table)
-
-
-def read_arrow(path: str | Path) -> pa.Table:
-    """Read a file that ``write_arrow`` wrote."""
-    with pa.memory_map(str(path)) as file:
-        return pa.ipc.open_file(file).read_all()
-
-
-@dataclass(frozen=True, slots=True)
-class IndexTask:
-    """Key the positions of the block in ``games`` into the Arrow file ``keys``."""
-
-    games: str
-    keys: str
-    config: Config
-
-
-def index_block(task: IndexTask) -> dict[str, int]:
-    """Write the sampled positions of a block; return how many were seen and sampled out."""
-    table = read_arrow(task.games)
-    sampled = sampled_positions(table, *keyed_block(table, task.config), task.config)
-    write_arrow(task.keys, sampled)
-    seen = int(table.column("plies").to_numpy().sum(dtype=np.int64))
-    return {"seen": seen, "sampled_out": seen - sampled.num_rows}
-
-
-def keyed_block(table: pa.Table, config: Config) -> tuple[Games, Keyed]:
-    """Return the games of a table and what their replay gives, keys as wide as ``dedup.reach`` asks for."""
-    games = games_of(table)
-    return games, keyed(games, configured_scheme(config.encode), config.dedup.reach == "scheme")
-
-
-def sampled_positions(table: pa.Table, games: Games, found: Keyed, config: Config) -> pa.Table:
-    """Return the positions of games that the scheme can show and the sample takes, game after game; the games as
-    ``keyed_block`` gives them.
-
-    Columns: ``game`` (row in the table), ``ply``, ``turn`` (the canonical symmetry), ``fixed`` (the
-    symmetries that leave it as it is), ``key``, ``key_hi``, ``move`` (frame index) and ``outcome`` (1 won,
-    0 drawn, -1 lost for the side to move, else UNKNOWN).
-    """
-    plies = table.column("plies").to_numpy().astype(np.int64)
-    rows = np.repeat(np.arange(games.number), plies)
-    ply = np.arange(len(rows)) - np.repeat(np.cumsum(plies) - plies, plies)
-    sample = config.sample
-    wanted = sample_positions(table.column("game").to_numpy()[rows], ply, sample.per_game, sample.plies, sample.seed)
-    wanted &= found.shown[games.move_start[rows] + ply]
-    rows, ply = rows[wanted], ply[wanted]
-    at, replayed = games.move_start[rows] + ply, found.replayed
-    black_value = _black_values(table)[rows]
-    outcome = np.where(np.isnan(black_value), UNKNOWN, black_value * _sign(games.colours[at]))
-    return pa.table(
-        {
-            "game": pa.array(rows, pa.uint32()),
-            "ply": pa.array(ply, pa.uint16()),
-            "turn": pa.array(replayed.turns[at]),
-            "fixed": pa.array(replayed.fixed[at]),
-            "key": pa.array(replayed.keys[at]),
-            "key_hi": pa.array(replayed.keys_hi[at]),
-            "move": pa.array(_frame_moves(games, rows, at, config.frame)),
-            "outcome": pa.array(outcome.astype(np.int8)),
-        }
-    )
-
-
-def _frame_moves(games: Games, row_games: NDArray[np.int64], at: NDArray[np.int64], frame: Size) -> NDArray[np.int16]:
-    """Return the frame index of each move ``at``, the frame's area for a pass."""
-    move, cols = games.moves[at].astype(np.int64), games.cols[row_games].astype(np.int64)
-    is_pass = move == games.rows[row_games].astype(np.int64) * cols
-    index = np.where(is_pass, frame[0] * frame[1], move // cols * frame[1] + move % cols)
-    return index.astype(np.int16)
-
-
-def _sign(colours: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return 1 where Black is to move, -1 where White is."""
-    return np.where(colours == BLACK, np.float32(1), np.float32(-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +40,8 @@ class ShardPlan:
 
 @dataclass(frozen=True, slots=True)
 class EncodeTask:
-    """Encode the rows ``rows`` (an Arrow file that ``rows.decide_positions`` wrote) of the block ``games`` into
-    shards under ``folder``; ``report`` is written last."""
+    """Encode the rows ``rows`` (a table that ``rows.keep_rows`` wrote) of the block ``games`` into shards under
+    ``folder``; ``report`` is written last."""
 
     games: str
     rows: str
@@ -146,8 +54,7 @@ class EncodeTask:
 
 def encode_block(task: EncodeTask) -> dict[str, Any]:
     """Write the shards of a block and return the report of them: split, path, rows, bytes, sha256."""
-    block = read_arrow(task.games)
-    kept = read_arrow(task.rows)
+    block, kept = whole_table(task.games), whole_table(task.rows)
     part = kept.column("part").to_numpy()
     row_games = kept.column("game").to_numpy().astype(np.int64)
     row_plies = kept.column("ply").to_numpy().astype(np.int64)
@@ -199,10 +106,10 @@ def _labels(block: pa.Table, games: Games, kept: pa.Table, layout: Layout) -> Co
     ply = kept.column("ply").to_numpy()
     rows, cols = games.rows[row_games], games.cols[row_games]
     to_play = games.colours[games.move_start[row_games] + ply]
-    sign = _sign(to_play)
+    sign = sign_of(to_play)
     columns = {
         "move": kept.column("move").to_numpy(),
-        "value": _black_values(block)[row_games] * sign + np.float32(0),  # a draw is 0, not -0
+        "value": black_values(block)[row_games] * sign + np.float32(0),  # a draw is 0, not -0
         "weight": kept.column("weight").to_numpy().astype(np.float32),
         "score": _black_scores(block)[row_games] * sign + np.float32(0),
         "to_play": to_play,
@@ -240,18 +147,10 @@ def merged_labels(kept: pa.Table) -> Columns:
     }
 
 
-def _black_values(block: pa.Table) -> NDArray[np.float32]:
-    """Return the value of each game from Black's side, NaN where it has none."""
-    signs = {"B": 1.0, "W": -1.0, "draw": 0.0}
-    value = np.array([signs.get(winner, np.nan) for winner in block.column("winner").to_pylist()], dtype=np.float32)
-    value[np.isin(np.array(block.column("result_kind").to_pylist(), dtype=str), _NO_VALUE)] = np.nan
-    return value
-
-
 def _black_scores(block: pa.Table) -> NDArray[np.float32]:
     """Return the points by which Black won each game, NaN where the record does not state them."""
     margin = block.column("margin").to_numpy(zero_copy_only=False).astype(np.float32)
-    score: NDArray[np.float32] = margin * _black_values(block)  # only games with a value have a margin
+    score: NDArray[np.float32] = margin * black_values(block)  # only games with a value have a margin
     return score
 
 

@@ -5,12 +5,12 @@ Both are pure functions on arrays. The order of the game table decides between g
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.words import Words, chain_words, seed_word
+from pipeline.words import Words, chain_words, repeated, seed_word
 
 PARTS = ("train", "val", "test")  # also the order in which a part claims a position
 TRAIN, VAL, TEST = range(3)
@@ -18,18 +18,21 @@ TRAIN, VAL, TEST = range(3)
 KEPT, DUPLICATE, CONFLICTING = range(3)
 
 
-def game_ids(contents: Words) -> Words:
-    """Return uint64[G]: the ids of records whose content hashes are ``contents`` uint64[G, 2].
-
-    Records must come in the order of the game table; the rank among byte-identical ones counts.
-    """
+def ranks_of(contents: Words) -> NDArray[np.int64]:
+    """Return int64[G]: the rank of each record among those with the same content hash uint64[G, 2], in their order."""
     order = np.lexsort((contents[:, 1], contents[:, 0]))
     changes = np.any(contents[order][1:] != contents[order][:-1], axis=1)
     starts = np.concatenate([[True], changes]) if len(order) else np.zeros(0, dtype=np.bool_)
     first = np.maximum.accumulate(np.where(starts, np.arange(len(order)), 0))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order)) - first
-    return chain_words(seed_word("game id"), contents[:, 0], contents[:, 1], rank)
+    return rank
+
+
+def game_ids(contents: Words, ranks: NDArray[np.int64]) -> Words:
+    """Return uint64[G]: the ids of records with the content hashes ``contents`` uint64[G, 2], of which each has a rank
+    among byte-identical ones in the order of the game table."""
+    return chain_words(seed_word("game id"), contents[:, 0], contents[:, 1], ranks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +51,16 @@ def _differ(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.
     return different
 
 
-def dedup_games(keys: Words, outcomes: Outcomes) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+def dedup_games(keys: Words, outcomes: Outcomes, old: NDArray[np.bool_]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
     """Return (verdict int8[G], kept int64[G]): KEPT, DUPLICATE or CONFLICTING, and the number of the
     kept game of each.
 
-    Games come in the order of the game table. Of games with equal keys the first with a known
-    winner is kept, or the first of all. A copy conflicts if its winner, margin or komi is known, that
-    of the kept one too, and they differ.
+    Games come in the order of the game table. Of games with equal keys that is kept which is in the data set
+    already (``old`` bool[G]), or the first with a known winner, or the first of all. A copy conflicts if its winner,
+    margin or komi is known, that of the kept one too, and they differ.
     """
     unknown = outcomes.winners == 0
-    order = np.lexsort((unknown, keys))  # stable: table order among equals
+    order = np.lexsort((unknown, ~old, keys))  # stable: table order among equals
     starts = np.concatenate([[True], keys[order][1:] != keys[order][:-1]]) if len(order) else np.zeros(0, np.bool_)
     group = np.cumsum(starts) - 1
     kept = np.empty(len(keys), dtype=np.int64)
@@ -68,7 +71,7 @@ def dedup_games(keys: Words, outcomes: Outcomes) -> tuple[NDArray[np.int8], NDAr
         | _differ(outcomes.komis, outcomes.komis[kept])
     )
     verdict = np.where(conflict, CONFLICTING, DUPLICATE).astype(np.int8)
-    verdict[kept == np.arange(len(keys))] = KEPT
+    verdict[(kept == np.arange(len(keys))) | old] = KEPT
     return verdict, kept
 
 
@@ -78,51 +81,43 @@ def split_games(keys: Words, val: float, test: float, seed: int) -> NDArray[np.i
     return np.where(share < test, TEST, np.where(share < test + val, VAL, TRAIN)).astype(np.int8)
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
-    """What became of each position: ``leader`` int64[N], the number of the position that stands for it (its
-    own where it is kept, -1 where it overlaps another part); ``weight`` float32[N], the sum of the weights
-    of those that a kept one stands for; and the number of those that merged into another."""
-
-    leader: NDArray[np.int64]
-    weight: NDArray[np.float32]
-    merged: int
-
-    @property
-    def overlap(self) -> int:
-        """Return how many positions overlap another part."""
-        return int((self.leader < 0).sum())
-
-
 def dedup_positions(
     keys: Words,
     parts: NDArray[np.int8],
     merge: bool,
     overlap: Literal["drop", "keep"],
     keys_hi: Words | None = None,
-    weights: NDArray[np.float32] | None = None,
-) -> Fate:
-    """Decide which positions are kept; they come in the order of (game id, ply).
+    old: NDArray[np.bool_] | None = None,
+) -> NDArray[np.int64]:
+    """Return int64[N]: the number of the position that stands for each one: its own where it is kept, -1 where it
+    overlaps another part. Positions come in the order of (game id, ply).
 
     ``merge``: the first position of a key and part stands for the others. With ``overlap`` "drop" a key
     stays in the first of train, val, test that has it; its occurrences in other parts are overlap, none
-    of them merged. ``keys_hi``: the upper halves of keys of 128 bits. ``weights``: of each position (None: 1).
+    of them merged. ``keys_hi``: the upper halves of keys of 128 bits. ``old`` bool[N]: positions, before all others,
+    of rows that are there already: they stay, and their part keeps the key.
     """
     own = np.arange(len(keys))
     leader = own.copy()
-    if merge or overlap == "drop":
-        order, group = _repeated(keys, parts, keys_hi)
-        part = parts[order]
-        first = np.concatenate([[True], group[1:] != group[:-1]])[: len(group)]
-        owner = part[np.flatnonzero(first)][group]
-        if merge:
-            new_part = first | np.concatenate([[True], part[1:] != part[:-1]])[: len(part)]
-            leader[order] = order[np.flatnonzero(new_part)][np.cumsum(new_part) - 1]
-        if overlap == "drop":
-            leader[order[part != owner]] = -1
-    there = leader >= 0
-    weight = np.bincount(leader[there], None if weights is None else weights[there], len(keys)).astype(np.float32)
-    return Fate(leader, weight, int(((leader >= 0) & (leader != own)).sum()))
+    if not merge and overlap == "keep":
+        return leader
+    order, group = _repeated(keys, parts, keys_hi)
+    part = parts[order]
+    first = np.concatenate([[True], group[1:] != group[:-1]])[: len(group)]
+    starts = np.flatnonzero(first)
+    owner = part[starts][group]
+    if merge:
+        new_part = first | np.concatenate([[True], part[1:] != part[:-1]])[: len(part)]
+        leader[order] = order[np.flatnonzero(new_part)][np.cumsum(new_part) - 1]
+    if overlap == "drop":
+        if old is not None:
+            holding = np.where(old[order], part, np.int8(len(PARTS)))
+            held = np.minimum.reduceat(holding, starts)[group] if len(starts) else holding
+            owner = np.where(held < len(PARTS), held, owner)
+        leader[order[part != owner]] = -1
+    if old is not None:
+        leader[old] = own[old]
+    return leader
 
 
 def _repeated(
@@ -130,15 +125,13 @@ def _repeated(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the positions whose key occurs more than once, by (key, part, number), and the group of each."""
     # The plain sort is many times faster than a stable one; only the few repeats are then put in order.
-    order = np.argsort(keys)
-    same = keys[order][1:] == keys[order][:-1]
-    repeated = order[np.concatenate([same, [False]])[: len(keys)] | np.concatenate([[False], same])[: len(keys)]]
-    upper = [keys_hi[repeated]] if keys_hi is not None else []
-    repeated = repeated[np.lexsort((repeated, parts[repeated], *upper, keys[repeated]))]
-    change = keys[repeated][1:] != keys[repeated][:-1]
+    many = np.flatnonzero(repeated(keys))
+    upper: list[Any] = [keys_hi[many]] if keys_hi is not None else []
+    many = many[np.lexsort([many, parts[many], *upper, keys[many]])]
+    change = keys[many][1:] != keys[many][:-1]
     if keys_hi is not None:
-        change |= keys_hi[repeated][1:] != keys_hi[repeated][:-1]
-    return repeated, np.concatenate([[0], np.cumsum(change)])[: len(repeated)]
+        change |= keys_hi[many][1:] != keys_hi[many][:-1]
+    return many, np.concatenate([[0], np.cumsum(change)])[: len(many)]
 
 
 def sample_positions(

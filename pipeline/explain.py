@@ -12,15 +12,16 @@ from pipeline import gamefile
 from pipeline.archives import printable
 from pipeline.build import check_config
 from pipeline.config import Config, make_config
-from pipeline.decide import decide_games, whole_table
+from pipeline.gamestages import decided_games
 from pipeline.headers.rank import rank_name
 from pipeline.load import Dataset
+from pipeline.pieces import whole_table
 from pipeline.progress import Progress
 from pipeline.read import ReadTask, omitted_of, read_unit
 from pipeline.reasons import meaning
 from pipeline.report import counted
 from pipeline.sources import find_inputs, spool, units
-from pipeline.table import KEYS
+from pipeline.steps import do_all
 from pipeline.warm import warm_up
 
 Facts = dict[str, Any]
@@ -61,8 +62,9 @@ def of_records(path: str, config: Config, wanted: Wanted, progress: Progress | N
             for number, unit in enumerate(work)
         ]
         reports = [read_unit(task) for task in tasks]
-        table = decide_games(whole_table([task.part for task in tasks]), config).drop_columns(KEYS.names)
-    yield from _explained(table, wanted)
+        decided = decided_games([task.part for task in tasks], reports, config, Path(folder), 0, do_all)
+        for table in decided.tables:
+            yield from _explained(whole_table(table), wanted)
     for item in omitted_of(omitted, reports):
         row = {**item, "game": None, "flags": [], "meaning": meaning(item["reason"])}
         if row in wanted:

@@ -8,12 +8,14 @@ Only games of one board size that stay after exact deduplication are compared, i
 - **near-duplicate-of**: A and B reach the same position (stones, side to move, simple-ko point, up to the
   symmetries) before the same move p, for one p of ``table.MARKS``; both have more than p moves. Chains of
   such pairs make a cluster. A member that is a prefix-of is that alone; of the others the one with a
-  known result represents the cluster, then the one with the most moves, then the first in the order of
-  the table, and the rest point to it.
+  known result represents the cluster (before all one that was in the data set already), then the one with the most
+  moves, then the first in the order of the table, and the rest point to it.
 
 Both are pure functions on arrays, near-linear in moves: games are named by their number in the order of the
 table, and -1 is no game.
 """
+
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,20 +49,26 @@ def _choose(words):
 
 
 @kernel
-def _find_prefixes(games, order, plies, least, keys, slots, ends, images, families, words, longest):
+def _remember(order, plies, keys, slots, ends):
+    """Note the keys of whole games of one size, and after how many plies one of them ends."""
+    for game in order:
+        ends[plies[game]] = True
+        slots[_slot_of(keys, slots, keys[game])] = game
+
+
+@kernel
+def _find_prefixes(games, order, numbers, plies, least, keys, slots, ends, images, families, words, longest):
     """Walk games of one size, looking up the key of each of their beginnings; see ``prefix_games``.
 
     ``slots`` int64[a power of two, more than the games], -1 where free; ``ends`` bool: whether a game
     ends after so many plies; ``words`` uint64[2, symmetries].
     """
     for game in order:
-        ends[plies[game]] = True
-        slots[_slot_of(keys, slots, keys[game])] = game
-    for game in order:
+        number = numbers[game]
         for family in range(2):
             words[family] = game_word(games, game, families[family])
         cursor = games.setup_start[game]
-        for ply in range(plies[game]):
+        for ply in range(plies[number]):
             after = cursor
             for family in range(2):
                 for turn in range(words.shape[1]):
@@ -71,43 +79,38 @@ def _find_prefixes(games, order, plies, least, keys, slots, ends, images, famili
             if ply >= least and ends[ply]:
                 shorter = slots[_slot_of(keys, slots, _choose(words))]
                 found = shorter >= 0 and plies[shorter] == ply
-                if found and (longest[shorter] < 0 or plies[game] > plies[longest[shorter]]):
-                    longest[shorter] = game
+                if found and (longest[shorter] < 0 or plies[number] > plies[longest[shorter]]):
+                    longest[shorter] = number
             for family in range(2):
                 add_move(games, game, ply, words[family], images, np.int64(0), words.shape[1])
 
 
-def prefix_games(games: Games, plies: Numbers, keys: Words, least: int) -> Numbers:
+def prefix_games(
+    sizes: NDArray[np.uint8], plies: Numbers, keys: Words, least: int, chunks: Iterable[tuple[Games, Numbers]]
+) -> Numbers:
     """Return int64[G]: the longest game that each one is a prefix of, or -1.
 
-    Of game g the first ``plies[g]`` moves count, ``keys`` uint64[G] are their ``gamekeys.game_keys``, all
-    different. Games of fewer than ``least`` plies are no prefixes. The time is that of one walk over all
-    moves, whatever the games are.
+    Of game g, on a board of ``sizes[g]``, the first ``plies[g]`` moves count, ``keys`` uint64[G] are their
+    ``gamekeys.game_keys``, all different. Games of fewer than ``least`` plies are no prefixes. ``chunks`` give the
+    games with their numbers, rising. The time is that of one walk over all moves, whatever the games are.
     """
-    longest = np.full(games.number, -1, dtype=np.int64)
-    for (rows, cols), order in games.by_size().items():
-        images = move_images(rows, cols)
-        _find_prefixes(
-            games,
-            order,
-            plies,
-            least,
-            keys,
-            np.full(1 << (2 * len(order)).bit_length(), -1, dtype=np.int64),
-            np.zeros(int(plies[order].max()) + 1, dtype=np.bool_),
-            images,
-            GAME_FAMILIES,
-            np.zeros((2, images.shape[1]), dtype=np.uint64),
-            longest,
-        )
+    longest = np.full(len(plies), -1, dtype=np.int64)
+    tables: dict[tuple[int, int], tuple[Numbers, NDArray[np.bool_]]] = {}
+    for rows, cols in np.unique(sizes, axis=0).tolist():
+        order = np.flatnonzero((sizes[:, 0] == rows) & (sizes[:, 1] == cols))
+        slots = np.full(1 << (2 * len(order)).bit_length(), -1, dtype=np.int64)
+        ends = np.zeros(int(plies[order].max()) + 1, dtype=np.bool_)
+        _remember(order, plies, keys, slots, ends)
+        tables[rows, cols] = slots, ends
+    for games, numbers in chunks:
+        for (rows, cols), order in games.by_size().items():
+            images = move_images(rows, cols)
+            slots, ends = tables[rows, cols]
+            words = np.zeros((2, images.shape[1]), dtype=np.uint64)
+            _find_prefixes(
+                games, order, numbers, plies, least, keys, slots, ends, images, GAME_FAMILIES, words, longest
+            )
     return longest
-
-
-def repeated(keys: Words) -> NDArray[np.bool_]:
-    """Return bool[N]: which keys occur more than once."""
-    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    many: NDArray[np.bool_] = counts[inverse] > 1
-    return many
 
 
 @kernel
@@ -126,28 +129,23 @@ def _join(one, other, parent):
         parent[game] = parent[parent[game]]  # what it leads to stands before it, and is done
 
 
-def clusters(mark_keys: Words, counts: Numbers) -> Numbers:
-    """Return int64[G]: the first game of each one's cluster.
-
-    ``mark_keys`` uint64: the keys of the positions at the marks that each game reaches, of game g
-    ``counts[g]``, in the order of marks.
-    """
-    games = np.repeat(np.arange(len(counts)), counts)
-    marks = np.arange(len(games)) - np.repeat(np.cumsum(counts) - counts, counts)
-    order = np.lexsort((mark_keys, marks))  # stable: games in order among equals
-    same = (mark_keys[order][1:] == mark_keys[order][:-1]) & (marks[order][1:] == marks[order][:-1])
-    first: Numbers = np.arange(len(counts), dtype=np.int64)
-    _join(games[order][:-1][same], games[order][1:][same], first)
+def clusters(one: Numbers, other: Numbers, count: int) -> Numbers:
+    """Return int64[count]: the first game of each one's cluster. ``one``, ``other``: the games of each pair that meets
+    at a mark."""
+    first: Numbers = np.arange(count, dtype=np.int64)
+    _join(one, other, first)
     return first
 
 
-def near_games(cluster: Numbers, prefix_of: Numbers, known: NDArray[np.bool_], plies: Numbers) -> Numbers:
+def near_games(
+    cluster: Numbers, prefix: NDArray[np.bool_], old: NDArray[np.bool_], known: NDArray[np.bool_], plies: Numbers
+) -> Numbers:
     """Return int64[G]: the game that represents each one's cluster; -1 for that one and for prefixes.
 
-    ``cluster``: of ``clusters``; ``prefix_of``: of ``prefix_games``; ``known`` bool[G]: the result is known.
+    ``cluster``: of ``clusters``; ``prefix`` bool[G]: it is a prefix of another game; ``old``: it was in the data set
+    before; ``known``: the result is known.
     """
-    prefix = prefix_of >= 0
-    order = np.lexsort((-plies, ~known, prefix, cluster))  # stable: table order among equals
+    order = np.lexsort((-plies, ~known, ~old, prefix, cluster))  # stable: table order among equals
     starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
     found = np.full(len(cluster), -1, dtype=np.int64)
     found[order] = order[starts][np.cumsum(np.diff(cluster[order], prepend=-1) != 0) - 1]

@@ -1,30 +1,34 @@
 """The last step of a build: the game table, the data card and, last of all, the manifest."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import manifest as manifests
 from pipeline.card import data_card
 from pipeline.columns import Layout
 from pipeline.config import Config
-from pipeline.decide import published_table
+from pipeline.decide import rows_filled_in
 from pipeline.dedup import PARTS
 from pipeline.files import sha256_of_file, whole_file, write_whole
 from pipeline.manifest import Manifest
+from pipeline.pieces import read_records, whole_table
+from pipeline.positionstages import Blocks
 from pipeline.read import omitted_of
 from pipeline.reasons import Status
-from pipeline.rows import Decided
+from pipeline.rows import ROWS_OF_GAME
 from pipeline.schemes import Scheme
 from pipeline.sources import InputFile, Omitted
-from pipeline.table import tally
+from pipeline.table import SCHEMA, tally
 from pipeline.workfolder import WorkFolder, input_fingerprint, input_list
 
+_ROW_GROUP = 4_096  # records of games.parquet
 MAX_OMITTED = 512 * 10**6  # bytes of the list of members that are not read
 
 
@@ -51,35 +55,67 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the stages report: of each read task, of all positions, and of each shard."""
+    """What the stages report: of each read task, the plies of all kept games, and of each shard."""
 
     reports: Sequence[dict[str, Any]]
-    seen: int
-    sampled_out: int
-    decided: Decided
+    plies: int
     shards: Sequence[dict[str, Any]]
 
 
-def publish(job: Job, table: pa.Table, totals: Totals) -> Manifest:
-    """Write ``games.parquet``, ``README.md`` and ``dataset.json``; return the manifest.
+@dataclass(slots=True)
+class _Tally:
+    """What is counted of the game table while it is written."""
+
+    records: int = 0
+    status: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+
+    def add(self, table: pa.Table) -> None:
+        self.records += table.num_rows
+        for counter, name in ((self.status, "status"), (self.reasons, "reason"), (self.flags, "flags")):
+            counter.update(tally(table.column(name)))
+
+
+def publish(job: Job, tables: Sequence[str], blocks: Blocks, totals: Totals) -> Manifest:
+    """Write ``games.parquet`` from its ranges ``tables``, ``README.md`` and ``dataset.json``; return the manifest.
 
     Raises BuildError, before the manifest is written, if a sum is wrong.
     """
     path = job.folder.path
     job.folder.clear_leftovers()  # of workers that were killed on the way
+    counted = _Tally()
     with whole_file(path / manifests.GAMES) as temporary:
-        pq.write_table(published_table(table, totals.decided.rows_of_game), temporary, compression="zstd")
-    manifest = _manifest(job, table, totals)
+        _write_table(temporary, _ranges(tables, blocks, counted))
+    manifest = _manifest(job, counted, blocks, totals)
     faults = manifests.sum_faults(manifest)
-    kept = pc.equal(table.column("status"), Status.KEPT.value)
-    plies = pc.sum(table.column("plies").filter(kept)).as_py() or 0
-    if plies != manifest.positions.seen:
-        faults.append(f"positions seen = plies of kept games: {manifest.positions.seen} is not {plies}")
+    if totals.plies != manifest.positions.seen:
+        faults.append(f"positions seen = plies of kept games: {manifest.positions.seen} is not {totals.plies}")
     if faults:
         raise BuildError("the sums do not add up, nothing was published:\n" + "\n".join(faults))
     write_whole(path / "README.md", data_card(manifest).encode())
     manifests.write_manifest(path, manifest)
     return manifest
+
+
+def _ranges(tables: Sequence[str], blocks: Blocks, counted: _Tally) -> Iterator[pa.Table]:
+    """Yield the game table range by range, the rows of each game filled in."""
+    for number, path in enumerate(tables):
+        table = rows_filled_in(whole_table(path), read_records(blocks.counts, number, ROWS_OF_GAME), 0)
+        counted.add(table)
+        yield table
+
+
+def _write_table(path: Path, ranges: Iterable[pa.Table]) -> None:
+    """Write the game table in row groups of one size, wherever its ranges were cut."""
+    waiting = SCHEMA.empty_table()
+    with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+        for table in ranges:
+            waiting = pa.concat_tables([waiting, table])
+            while waiting.num_rows >= _ROW_GROUP:
+                writer.write_table(waiting.slice(0, _ROW_GROUP).combine_chunks(), row_group_size=_ROW_GROUP)
+                waiting = waiting.slice(_ROW_GROUP)
+        writer.write_table(waiting.combine_chunks(), row_group_size=_ROW_GROUP)
 
 
 def require_listable(job: Job, reports: Sequence[dict[str, Any]]) -> None:
@@ -93,13 +129,12 @@ def require_listable(job: Job, reports: Sequence[dict[str, Any]]) -> None:
         )
 
 
-def _manifest(job: Job, table: pa.Table, totals: Totals) -> Manifest:
+def _manifest(job: Job, counted: _Tally, blocks: Blocks, totals: Totals) -> Manifest:
     inputs = input_list(job.files)
     omitted = omitted_of(job.omitted, totals.reports)
     skipped = sum(item["status"] == "skipped" for item in omitted)
     with_records = job.with_records + sum(report["with_records"] for report in totals.reports)
-    status = tally(table.column("status"))
-    decided, games = totals.decided, job.folder.path / manifests.GAMES
+    games = job.folder.path / manifests.GAMES
     return Manifest.model_validate(
         {
             "scheme": {
@@ -121,17 +156,17 @@ def _manifest(job: Job, table: pa.Table, totals: Totals) -> Manifest:
                 "refused": len(omitted) - skipped,
             },
             "omitted": tuple(omitted),
-            "records": {"seen": table.num_rows} | {item.value: status[item.value] for item in Status},
-            "reasons": dict(tally(table.column("reason"))),
-            "flags": dict(tally(table.column("flags"))),
+            "records": {"seen": counted.records} | {item.value: counted.status[item.value] for item in Status},
+            "reasons": dict(counted.reasons),
+            "flags": dict(counted.flags),
             "positions": {
-                "seen": totals.seen,
-                "stored": decided.stored,
-                "merged": decided.merged,
-                "overlap": decided.overlap,
-                "sampled_out": totals.sampled_out,
-                "held_out_by_ply": decided.held_out,
-                "overlap_by_ply": decided.left_out,
+                "seen": blocks.seen,
+                "stored": blocks.total("stored"),
+                "merged": blocks.total("merged"),
+                "overlap": blocks.total("overlap"),
+                "sampled_out": blocks.sampled_out,
+                "held_out_by_ply": blocks.by_band("held_out_by_ply"),
+                "overlap_by_ply": blocks.by_band("overlap_by_ply"),
             },
             "rows": {part: sum(item["rows"] for item in totals.shards if item["split"] == part) for part in PARTS},
             "shards": tuple(totals.shards),

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from pipeline.board import LEGAL
 from pipeline.config import Config
@@ -21,16 +24,17 @@ from pipeline.game import Game
 from pipeline.gamekeys import game_keys, turned_game_keys
 from pipeline.games import Games, terms_of
 from pipeline.genre import no_game
+from pipeline.ordering import samples_of
 from pipeline.parse import Rejected, records_of
 from pipeline.reasons import Flag, Reason, Status
-from pipeline.replay import replay
+from pipeline.replay import Replayed, replay
 from pipeline.rules import rule_set
 from pipeline.sources import Omitted, Unit, members
-from pipeline.stored import stored_records
-from pipeline.table import MARKS, OPENING_PLIES, PART_SCHEMA, table_of
+from pipeline.stored import stored_records, stored_table
+from pipeline.table import KEYS, MARKS, OPENING_PLIES, PART_SCHEMA, games_of, table_of
 
 _RECORDS_AT_ONCE = 2_000
-_MOVES_AT_ONCE = 2_000_000
+_WEIGHT_AT_ONCE = 2_000_000
 
 Row = dict[str, Any]
 # Source and member, and the record; or a whole row of an earlier build, of which no game can be made, and None.
@@ -39,12 +43,14 @@ Found = tuple[Row, Game | Rejected | None]
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """Read ``unit`` under ``config`` into ``part`` + ".parquet" and ".json"; ``needs_komi``: the scheme shows one."""
+    """Read ``unit`` under ``config`` into ``part`` + ".parquet" and ".json"; ``needs_komi``: the scheme shows one;
+    ``growth``: the number of this build, 0 for the first."""
 
     unit: Unit
     config: Config
     part: str
     needs_komi: bool = False
+    growth: int = 0
 
 
 def read_unit(task: ReadTask) -> dict[str, Any]:
@@ -68,45 +74,78 @@ def read_unit(task: ReadTask) -> dict[str, Any]:
                 yield where, record
 
     if task.unit.kind == "table":
-        rows = _write_rows(task, stored_records(task.unit, task.config.rules))
+        facts = _write_part(task.part, _tables(task, stored_records(task.unit, task.config.rules)))
     else:
-        rows = _write_rows(task, records())
-    return _write_report(task, rows, with_records, omitted)
+        facts = _write_part(task.part, _tables(task, records()))
+    return _write_report(task.part, facts, with_records, omitted)
 
 
-def _write_rows(task: ReadTask, records: Iterable[Found]) -> int:
-    """Write the part, some records at a time, and return how many rows it has."""
-    count = weight = 0
+def hold_unit(task: ReadTask) -> dict[str, Any]:
+    """Run a task whose unit is a piece of the game table that is being grown: its rows stay as they are, the keys of
+    the kept games are worked out again. Raises TableError, OSError."""
+    return _write_report(task.part, _write_part(task.part, [_held(stored_table(task.unit), task.config)]), 0, [])
+
+
+def _held(table: pa.Table, config: Config) -> pa.Table:
+    """Return rows of a published table with the columns that games are compared by."""
+    rows = np.flatnonzero(pc.equal(table.column("status"), Status.KEPT.value).to_numpy())
+    games = games_of(table.take(pa.array(rows)))
+    keys = iter(_keys(games, replay(games), table.column("plies").to_numpy()[rows].astype(np.int64), config))
+    found: list[Row] = [{} for _ in range(table.num_rows)]
+    for row in rows.tolist():
+        found[row] = next(keys)
+    held = pa.Table.from_pylist(found, schema=KEYS)
+    for name in KEYS.names:
+        table = table.append_column(name, held.column(name))
+    return table.cast(PART_SCHEMA)
+
+
+def _tables(task: ReadTask, records: Iterable[Found]) -> Iterator[pa.Table]:
+    """Yield the records as pieces of the table, some at a time."""
+    weight = 0
     batch: list[Found] = []
+    for found in records:
+        batch.append(found)
+        weight += _weight_of(found[1])
+        if len(batch) >= _RECORDS_AT_ONCE or weight >= _WEIGHT_AT_ONCE:
+            yield table_of(_rows(batch, task))
+            batch, weight = [], 0
+    if batch:
+        yield table_of(_rows(batch, task))
+
+
+def _weight_of(record: Game | Rejected | None) -> int:
+    """Return about how much memory a record takes, in moves."""
+    if record is None:
+        return 0
+    return sum(map(len, record.raw.values())) + (len(record.moves) if isinstance(record, Game) else 0)
+
+
+def _write_part(part: str, tables: Iterable[pa.Table]) -> dict[str, Any]:
+    """Write a part, a row group for each table; return how many rows each has, and the samples by which they are
+    cut."""
+    groups: list[int] = []
+    samples: list[list[Any]] = []
     with (
-        whole_file(f"{task.part}.parquet") as temporary,
-        pq.ParquetWriter(temporary, PART_SCHEMA, compression="zstd") as writer,
+        whole_file(f"{part}.parquet") as temporary,
+        pq.ParquetWriter(temporary, PART_SCHEMA, compression="zstd", write_page_checksum=True) as writer,
     ):
-
-        def flush() -> None:
-            writer.write_table(table_of(_rows(batch, task)))
-            batch.clear()
-
-        for found in records:
-            batch.append(found)
-            count += 1
-            weight += len(found[1].moves) if isinstance(found[1], Game) else 0
-            if len(batch) >= _RECORDS_AT_ONCE or weight >= _MOVES_AT_ONCE:
-                flush()
-                weight = 0
-        flush()
-    return count
+        for table in tables:
+            writer.write_table(table, row_group_size=max(1, table.num_rows))
+            groups.append(table.num_rows)
+            samples += samples_of(table)
+    return {"records": sum(groups), "groups": groups, "samples": samples}
 
 
-def _write_report(task: ReadTask, rows: int, with_records: int, omitted: list[Omitted]) -> dict[str, Any]:
+def _write_report(part: str, facts: dict[str, Any], with_records: int, omitted: list[Omitted]) -> dict[str, Any]:
     """Write the report of a part, which marks it as complete."""
     report = {
+        **facts,
         "with_records": with_records,
-        "records": rows,
         "omitted": [_omitted_item(item) for item in omitted],
-        "sha256": sha256_of_file(f"{task.part}.parquet"),
+        "sha256": sha256_of_file(f"{part}.parquet"),
     }
-    write_report(f"{task.part}.json", report)
+    write_report(f"{part}.json", report)
     return report
 
 
@@ -124,9 +163,8 @@ def failed_part(task: ReadTask, detail: str) -> dict[str, Any]:
         | {"index": 0, "content": bytes.fromhex(file.sha256)[:16]}
         for file in task.unit.files
     ]
-    with whole_file(f"{task.part}.parquet") as temporary:
-        pq.write_table(table_of(rows), temporary, compression="zstd")
-    return _write_report(task, len(rows), len(rows), [])
+    facts = _write_part(task.part, [table_of([row | {"growth": task.growth} for row in rows])])
+    return _write_report(task.part, facts, len(rows), [])
 
 
 def _row(where: Row, status: Status, reason: Reason | None, detail: str | None) -> Row:
@@ -143,31 +181,39 @@ def _rows(batch: list[Found], task: ReadTask) -> list[Row]:
     keep_prefix = config.rules.illegal == "keep-prefix"
     plies = np.minimum(replayed.legal, lengths) if keep_prefix else lengths
     sound = np.where((replayed.faults == LEGAL) | keep_prefix, plies, 0)
-    turns, keys = turned_game_keys(arrays, sound)
-    split_keys = game_keys(arrays, np.minimum(sound, config.split.plies))
-    openings = game_keys(arrays, np.minimum(sound, OPENING_PLIES))
+    keys = _keys(arrays, replayed, sound, config)
     rows, number = [], 0
     for where, record in batch:
         if record is None:
-            rows.append(where)
+            rows.append({**where, "growth": task.growth})
             continue
         if isinstance(record, Rejected):
-            rows.append(_rejected_row(where, record))
+            rows.append({**_rejected_row(where, record), "growth": task.growth})
             continue
         legal, fault = int(replayed.legal[number]), int(replayed.faults[number])
-        row = _game_row(where, record, legal, fault, task)
-        if row["status"] == Status.KEPT:
-            start, length = int(arrays.move_start[number]), int(sound[number])
-            row |= {
-                "game_key": int(keys[number]),
-                "game_turn": int(turns[number]),
-                "split_key": int(split_keys[number]),
-                "opening_key": int(openings[number]) if length >= OPENING_PLIES else None,
-                "mark_keys": [int(replayed.keys[start + mark]) for mark in MARKS if mark < length],
-            }
-        rows.append(row)
+        row = {**_game_row(where, record, legal, fault, task), "growth": task.growth}
+        rows.append(row | keys[number] if row["status"] == Status.KEPT else row)
         number += 1
     return rows
+
+
+def _keys(games: Games, replayed: Replayed, plies: NDArray[np.int64], config: Config) -> list[Row]:
+    """Return the columns KEYS of games of which the first ``plies`` moves count."""
+    turns, keys = turned_game_keys(games, plies)
+    split_keys = game_keys(games, np.minimum(plies, config.split.plies))
+    openings = game_keys(games, np.minimum(plies, OPENING_PLIES))
+    starts = games.move_start[:-1].tolist()
+    columns = (array.tolist() for array in (keys, turns, split_keys, openings, plies))
+    return [
+        {
+            "game_key": key,
+            "game_turn": turn,
+            "split_key": split_key,
+            "opening_key": opening if length >= OPENING_PLIES else None,
+            "mark_keys": [int(replayed.keys[start + mark]) for mark in MARKS if mark < length],
+        }
+        for key, turn, split_key, opening, length, start in zip(*columns, starts, strict=True)
+    ]
 
 
 def _arrays(games: list[Game]) -> Games:

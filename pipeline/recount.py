@@ -5,27 +5,20 @@ a stored row must then be one of the expected rows, with the same numbers in eve
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.augment import turn_moves, turn_planes
-from pipeline.blocks import UNKNOWN, keyed_block, merged_labels, sampled_positions, stored_images, turned_policy
-from pipeline.columns import POLICY, Columns, ShardError, take_rows
+from pipeline.blocks import stored_images, turned_policy
+from pipeline.columns import POLICY, Columns, take_rows
 from pipeline.config import Config
-from pipeline.dedup import split_games
-from pipeline.gamefile import batches
-from pipeline.gamekeys import game_keys
+from pipeline.expected import expected
 from pipeline.load import Dataset
-from pipeline.manifest import GAMES, SPLITS, Positions, ShardEntry
-from pipeline.reasons import Status
+from pipeline.manifest import SPLITS, ShardEntry
 from pipeline.rowcheck import MOST_FAULTS, note_rows, same_values
-from pipeline.rows import Sampled, Settled, by_game_and_ply, counts_by_band, joined, located, row_columns, settle
+from pipeline.sampled import Sampled
 from pipeline.symmetry import INVERSE, composed
-from pipeline.table import row_fault
 from pipeline.words import Words, mix_words
 
 _SAME = ("key", "key_hi", "weight", "value", "wins", "draws", "losses")
@@ -39,14 +32,10 @@ class Recount:
     """
 
     def __init__(self, dataset: Dataset, config: Config) -> None:
-        positions, misplaced = _positions(dataset, config)
-        positions = positions.take(by_game_and_ply(positions.game))
-        settled = settle(positions, config)
-        faults = [*misplaced, *_position_faults(dataset.manifest.positions, positions, settled)]
+        found = expected(dataset, config)
         self._config, self._frame_cols = config, dataset.frame[1]
         self._shown = "planes or globals" if dataset.scheme.globals else "planes"
-        self._rows = positions.take(np.flatnonzero(settled.kept))
-        self._columns = _expected_columns(self._rows, row_columns(positions, settled))
+        self._rows, self._columns = found.rows, found.columns
         self._ids, starts = np.unique(self._rows.game, return_index=True)
         self._starts = np.append(starts, len(self._rows.game))
         self._images = np.zeros(len(self._rows.game), dtype=np.uint8)
@@ -54,7 +43,7 @@ class Recount:
         numbers, turns = stored_images(self._rows.game, self._rows.ply, square, self._rows.fixed, config)
         np.bitwise_or.at(self._images, numbers, np.uint8(1) << turns)
         self._seen = np.zeros(len(self._rows.game), dtype=np.uint8)
-        self._faults: dict[str, list[str]] = {"games": faults}
+        self._faults: dict[str, list[str]] = {"games": found.faults}
         self._keys: list[Words] = []
         self._planes: list[Words] = []
 
@@ -152,61 +141,6 @@ class Recount:
         keys, planes = keys[order], planes[order]
         for number in np.flatnonzero((keys[1:] == keys[:-1]) & (planes[1:] != planes[:-1]))[:MOST_FAULTS]:
             yield f"key {keys[number]}: rows with this key have different {self._shown}"
-
-
-def _positions(dataset: Dataset, config: Config) -> tuple[Sampled, list[str]]:
-    """Return all sampled positions of the kept games of the table, and the games that are in the wrong part."""
-    pieces: list[dict[str, NDArray[Any]]] = []
-    misplaced: list[str] = []
-    for table in batches(dataset):
-        kept = table.filter(pc.equal(table.column("status"), Status.KEPT.value))
-        try:
-            games, found = keyed_block(kept, config)
-        except ValueError as error:
-            named = (f"game {row['game']}: {fault}" for row in kept.to_pylist() if (fault := row_fault(row)))
-            raise ShardError(f"{GAMES}: {next(named, error)}") from None
-        ids, plies = kept.column("game").to_numpy(), kept.column("plies").to_numpy().astype(np.int64)
-        if len(illegal := np.flatnonzero(found.replayed.legal < plies)):
-            number = int(illegal[0])
-            raise ShardError(f"{GAMES}: game {ids[number]}: move {found.replayed.legal[number] + 1} is illegal")
-        split = config.split
-        part = split_games(game_keys(games, np.minimum(plies, split.plies)), split.val, split.test, split.seed)
-        pieces.append(located(kept, sampled_positions(kept, games, found, config), config))
-        told = kept.column("split").to_pylist()
-        misplaced += [
-            f"game {ids[number]} is in {told[number]}, its first {split.plies} moves belong to {SPLITS[part[number]]}"
-            for number in range(len(ids))
-            if told[number] != SPLITS[part[number]]
-        ]
-    return joined(pieces), misplaced[:MOST_FAULTS]
-
-
-def _position_faults(said: Positions, positions: Sampled, settled: Settled) -> Iterator[str]:
-    """Compare the manifest's numbers of positions with what became of them."""
-    fate = settled.fate
-    held_out, left_out = counts_by_band(positions, fate)
-    for name, found in (
-        ("stored", int(settled.kept.sum())),
-        ("merged", fate.merged),
-        ("overlap", fate.overlap),
-        ("held_out_by_ply", held_out),
-        ("overlap_by_ply", left_out),
-    ):
-        if found != (stated := getattr(said, name)):
-            yield f"positions {name}: the games give {found}, the manifest says {stated}"
-
-
-def _expected_columns(rows: Sampled, decided: pa.Table) -> Columns:
-    """Return what the columns of all expected rows must hold, in the orientation of the game."""
-    known = rows.outcome != UNKNOWN
-    columns: Columns = {
-        "move": decided.column("move").to_numpy(),
-        "value": np.where(known, rows.outcome, np.nan).astype(np.float32),
-        "weight": decided.column("weight").to_numpy().astype(np.float32),
-        "key": rows.key,
-        "key_hi": rows.key_hi,
-    }
-    return columns | merged_labels(decided) if "policy_moves" in decided.column_names else columns
 
 
 def _policies_differ(batch: Columns, expected: Columns) -> NDArray[np.bool_]:

@@ -6,29 +6,29 @@ time, are not done again for a task whose output is whole, so that the same comm
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any, TypeVar
 
-import pyarrow as pa
-
-from pipeline.blocks import EncodeTask, IndexTask, encode_block, finished_encoding, index_block
+from pipeline.blocks import EncodeTask, encode_block, finished_encoding
 from pipeline.config import Config
-from pipeline.decide import decide_games, whole_table, write_blocks
 from pipeline.dedup import PARTS
 from pipeline.executors import WorkerDied, Workers
+from pipeline.gamestages import DecidedGames, decided_games
 from pipeline.manifest import Manifest
+from pipeline.positionstages import Blocks, decided_positions
 from pipeline.progress import Progress
 from pipeline.publish import BuildError, Job, Totals, publish, require_listable
 from pipeline.read import ReadTask, failed_part, finished_report, read_unit
-from pipeline.rows import Decided, decide_positions
+from pipeline.rows import shard_plans
 from pipeline.sources import Unit, spool, units
+from pipeline.steps import Step, do_step
 from pipeline.stored import spool_table
 from pipeline.warm import warm_up
 
 Task = TypeVar("Task")
 
 _LABEL_BYTES = 150  # of a row beside its planes: labels, and its place in the block and in the shuffle
-_WORKER_BYTES = 300 * 10**6  # of a worker with its libraries and kernels loaded
+_WORKER_BYTES = 200 * 10**6  # of a worker with its libraries and kernels loaded
 
 
 class Stages:
@@ -44,18 +44,27 @@ class Stages:
         warm_up(self.progress, self.job.scheme, self.config.augment.mode != "none")
         parts, reports = self._read()
         require_listable(self.job, reports)
-        with self.progress.stage("decide", 0, "games"):
-            table, games = self._decide(parts)
-        seen = self._index(games)
-        with self.progress.stage("dedup", 0, "positions"):
-            rows = [_beside(path, "rows") for path in games]
-            keys = [_beside(path, "keys") for path in games]
-            decided = decide_positions(games, keys, rows, self.config)
-        shards = self._encode(games, rows, decided)
+        folder = self.folder.stage("games")
+        games = decided_games(parts, reports, self.config, folder, 0, partial(self._run_steps, "decide"))
+        blocks = self._blocks(games)
+        shards = self._encode(blocks)
         with self.progress.stage("publish", 0, "files"):
-            manifest = publish(self.job, table, Totals(reports, seen["seen"], seen["sampled_out"], decided, shards))
+            manifest = publish(self.job, games.tables, blocks, Totals(reports, games.plies, shards))
         self.folder.clear_work()
         return manifest
+
+    def _run_steps(self, name: str, steps: Sequence[Step], memory: int) -> list[dict[str, Any]]:
+        """Run steps, those that were done before apart, each of which takes ``memory`` bytes."""
+        units = [1] * len(steps)
+        reports = self._run_stage(name, do_step, steps, lambda step: None, units, "tasks", lambda report: 0, memory)
+        _refuse_dead(reports, [step.outputs[-1] for step in steps])
+        return reports
+
+    def _blocks(self, games: DecidedGames) -> Blocks:
+        """Return what becomes of the positions of all blocks."""
+        found = decided_positions(games, self.config, self.job.layout, self.folder.stage("blocks"), (), self._run_steps)
+        self.done["index"] = found.seen
+        return found
 
     def _run_stage(
         self,
@@ -80,22 +89,25 @@ class Stages:
         if len(todo) < len(tasks):
             self.progress.line(f"{name}: {len(tasks) - len(todo)} of {len(tasks)} tasks were done before")
         with self.progress.stage(name, sum(weights[number] for number in todo), unit) as advance:
-            at_once = None if task_bytes is None else max(1, memory_limit(self.config) // task_bytes)
+            at_once = None if task_bytes is None else self._at_once(name, task_bytes)
             for number, report in self.workers.run(function, [tasks[number] for number in todo], at_once):
                 reports[todo[number]] = report
                 self.done[name] += 0 if isinstance(report, WorkerDied) else work(report)
                 advance(weights[todo[number]])
         return reports
 
-    def _decide(self, parts: list[str]) -> tuple[pa.Table, list[str]]:
-        """Return the game table and the blocks of kept games. Raises BuildError for more than Arrow can hold."""
-        try:
-            table = decide_games(whole_table(parts), self.config)
-            return table, write_blocks(table, self.config, self.folder.stage("blocks"))
-        except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
-            if "overflow" not in str(error):
-                raise
-            raise BuildError(f"more records than one data set can hold, build from fewer at once: {error}") from error
+    def _at_once(self, name: str, task_bytes: int) -> int:
+        """Return how many tasks of so many bytes may be under way. Raises BuildError where not even one may."""
+        count = worker_count(self.config)
+        limit = memory_limit(self.config)
+        most = (limit - (1 + count) * _WORKER_BYTES) // max(1, task_bytes)
+        if most < 1:
+            needed = (1 + count) * _WORKER_BYTES + task_bytes
+            raise BuildError(
+                f"{name}: needs {needed / 1e9:.1f} GB with {count} workers, and may have {limit / 1e9:.1f}: "
+                "raise run.memory, or lower run.workers or output.games_per_block"
+            )
+        return most
 
     def _read(self) -> tuple[list[str], list[dict[str, Any]]]:
         """Read all inputs into parts of the game table; return the parts and their reports."""
@@ -133,48 +145,27 @@ class Stages:
                     advance(1)
         return made
 
-    def _index(self, games: list[str]) -> dict[str, int]:
-        """Key the positions of every block; return how many were seen and sampled out."""
-        tasks = [IndexTask(path, _beside(path, "keys"), self.config) for path in games]
-        reports = self._run_stage(
-            "index",
-            index_block,
-            tasks,
-            lambda task: None,
-            [1] * len(tasks),
-            "blocks",
-            lambda report: int(report["seen"]),
-        )
-        _refuse_dead(reports, [task.games for task in tasks])
-        return {name: sum(report[name] for report in reports) for name in ("seen", "sampled_out")}
-
-    def _encode(self, games: list[str], rows: list[str], decided: Decided) -> list[dict[str, Any]]:
+    def _encode(self, blocks: Blocks) -> list[dict[str, Any]]:
         """Write the shards of every block; return the reports of all shards, in the order of their paths."""
         for part in PARTS:
             (self.folder.path / part).mkdir(exist_ok=True)
+        images = [report["images"] for report in blocks.reports]
+        plans = shard_plans(images, [0] * len(PARTS), self.config.output.rows_per_shard)
         tasks = [
-            EncodeTask(
-                game,
-                row,
-                str(self.folder.path),
-                _beside(game, "shards", ".json"),
-                plans,
-                self.config,
-                self.job.layout,
-            )
-            for game, row, plans in zip(games, rows, decided.plans, strict=True)
+            EncodeTask(game, row, str(self.folder.path), f"{row}.shards.json", plan, self.config, self.job.layout)
+            for game, row, plan in zip(blocks.games, blocks.rows, plans, strict=True)
         ]
         # A block holds its rows packed, and once more the batch that is being turned and written.
-        most_bytes = max(decided.positions, default=0) * (self.job.layout.row_bytes + _LABEL_BYTES) * 5 // 4
+        most = max((report["stored"] for report in blocks.reports), default=0)
         reports = self._run_stage(
             "encode",
             encode_block,
             tasks,
             finished_encoding,
-            decided.rows,
+            [sum(image) for image in images],
             "rows",
             lambda report: sum(shard["rows"] for shard in report["shards"]),
-            most_bytes + _WORKER_BYTES,
+            most * (self.job.layout.row_bytes + _LABEL_BYTES) * 5 // 4,
         )
         _refuse_dead(reports, [task.games for task in tasks])
         shards = [shard for report in reports for shard in report["shards"]]
@@ -191,12 +182,6 @@ def memory_limit(config: Config) -> int:
     if config.run.memory is not None:
         return config.run.memory
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-
-
-def _beside(games: str, kind: str, suffix: str = ".arrow") -> str:
-    """Return the file of another kind that goes with a block's file of games."""
-    path = Path(games)
-    return str(path.with_name(path.stem.replace("games-", f"{kind}-") + suffix))
 
 
 def _refuse_dead(reports: Sequence[Any], names: Sequence[str]) -> None:

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.config import Rules
-from pipeline.files import whole_file
 from pipeline.game import HEADER_FLAGS, Game, with_headers
 from pipeline.mainline import MAX_MOVES, Line
+from pipeline.pieces import whole_table, write_pieces
 from pipeline.properties import MAX_TEXT
 from pipeline.reasons import Flag, Reason, Status
 from pipeline.sources import InputFile, Unit, opened
@@ -50,8 +50,7 @@ def spool_table(file: InputFile, folder: str) -> list[Unit]:
                 raise TableError(f"{file.path}: its columns are not those of a game table")
             for batch in table.iter_batches(BLOCK_RECORDS):
                 path = os.path.join(folder, f"{file.sha256[:16]}-{len(made):06d}.arrow")
-                with whole_file(path) as temporary, pa.ipc.new_file(temporary, SCHEMA) as writer:
-                    writer.write_batch(batch)
+                write_pieces(path, [pa.Table.from_batches([batch], SCHEMA)])
                 made.append(Unit("table", (file,), 0, batch.num_rows, path))
     except pa.ArrowException as error:
         raise TableError(f"{file.path}: cannot be read ({str(error)[:200]})") from None
@@ -64,14 +63,18 @@ def stored_records(unit: Unit, rules: Rules) -> Iterator[tuple[Row, Game | None]
     Raises TableError for a record that no build has written.
     """
     (file,) = unit.files
-    with pa.OSFile(unit.spool, "rb") as handle:
-        block = pa.ipc.open_file(handle).read_all()
+    block = stored_table(unit)
     for number in range(block.num_rows):
         try:
             (row,) = block.slice(number, 1).to_pylist()
             yield _record(row, rules)
         except (pa.ArrowException, ValueError) as error:
             raise TableError(f"{file.path}: not a record of ours: {str(error)[:200]}") from None
+
+
+def stored_table(unit: Unit) -> pa.Table:
+    """Return a block as a table, as it was published. Raises DamagedWork, OSError."""
+    return whole_table(unit.spool)
 
 
 def _record(row: Row, rules: Rules) -> tuple[Row, Game | None]:

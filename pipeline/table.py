@@ -30,6 +30,7 @@ SCHEMA = pa.schema(
         ("move", pa.int32()),
         ("offset", pa.int64()),
         ("flags", pa.list_(pa.string())),
+        ("growth", pa.uint16()),
         ("split", pa.string()),
         ("rows", pa.uint32()),
         ("plies", pa.uint16()),
@@ -69,6 +70,11 @@ KEYS = pa.schema(
 OPENING_PLIES = 30  # of ``opening_key``; a shorter game has none
 MARKS = (50, 75, 100, 150, 200, 250, 300)  # plies before the positions of ``mark_keys``
 PART_SCHEMA = pa.schema([*SCHEMA, *KEYS])
+# What the kernels need of a game.
+GAME_COLUMNS = (
+    "board_rows", "board_cols", "setup_plies", "setup_points", "setup_colours", "moves", "colours", "komi", "rules",
+    "handicap",
+)  # fmt: skip
 
 
 def table_of(rows: Sequence[dict[str, Any]]) -> pa.Table:

@@ -35,9 +35,9 @@ def compile_replay() -> None:
     """Compile what the read, decide and index stages need."""
     games = tiny_games()
     replay(games)
-    keys = game_keys(games, np.array([2], dtype=np.int64))
-    prefix_games(games, np.array([2], dtype=np.int64), keys, 0)
-    clusters(keys, np.array([1], dtype=np.int64))
+    plies, number = np.array([2], dtype=np.int64), np.zeros(1, dtype=np.int64)
+    prefix_games(np.array([_FRAME], dtype=np.uint8), plies, game_keys(games, plies), 0, [(games, number)])
+    clusters(number, number, 1)
 
 
 def compile_scheme(scheme: Scheme) -> None:

@@ -53,3 +53,12 @@ def chain_words(start: np.uint64, *parts: NDArray[Any] | int) -> Words:
     for part in parts:
         words = mix_words(words ^ np.asarray(part).astype(np.uint64))
     return words
+
+
+def repeated(keys: Words) -> NDArray[np.bool_]:
+    """Return bool[N]: which keys occur more than once."""
+    order = np.argsort(keys)
+    same = keys[order][1:] == keys[order][:-1]
+    many = np.zeros(len(keys), dtype=np.bool_)
+    many[order] = np.append(same, False)[: len(keys)] | np.append(False, same)[: len(keys)]
+    return many
