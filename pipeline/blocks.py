@@ -4,7 +4,7 @@ A block is a set of kept games, in the order of (size, game id). Its shards are 
 of the configuration, so that any worker can do a block again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from pipeline.sampled import black_values, sign_of
 from pipeline.shard import write
 from pipeline.table import games_of
 from pipeline.words import chain_words, seed_word
+
+_WINDOW = 1_000  # rows within which different games are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,31 @@ class EncodeTask:
 
 
 def encode_block(task: EncodeTask) -> dict[str, Any]:
-    """Write the shards of a block and return the report of them: split, path, rows, bytes, sha256."""
+    """Write the shards of a block and return the report of them. Raises DamagedWork, OSError."""
+    rows = encoded_rows(task)
+    shards = []
+    for plan in task.plans:
+        order, turns, _ = shuffled(rows, plan.part, task.config)
+        for number, piece in enumerate(np.array_split(np.arange(len(order)), plan.shards)):
+            path = shard_path(plan.part, plan.first + number, task.config)
+            batches = turned_batches(rows.columns, order[piece], turns[piece], task.layout)
+            shards.append(write_shard(task.folder, path, batches, task.layout))
+    return reported(task, shards)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedRows:
+    """The rows of a block: their ``columns``, not turned; the ``part`` int8 of each; the symmetries ``fixed`` uint8
+    that leave it as it is."""
+
+    columns: Columns
+    part: NDArray[np.int8]
+    fixed: NDArray[np.uint8]
+
+
+def encoded_rows(task: EncodeTask) -> EncodedRows:
+    """Return the rows of a block, encoded, in the order of its games."""
     block, kept = whole_table(task.games), whole_table(task.rows)
-    part = kept.column("part").to_numpy()
     row_games = kept.column("game").to_numpy().astype(np.int64)
     row_plies = kept.column("ply").to_numpy().astype(np.int64)
     games = games_of(block)
@@ -64,30 +88,46 @@ def encode_block(task: EncodeTask) -> dict[str, Any]:
     columns["planes"], global_inputs = encode_whole(scheme, games, row_games, row_plies, task.layout.frame)
     if task.layout.globals:
         columns["globals"] = global_inputs
-    shards = []
-    for plan in task.plans:
-        numbers = np.flatnonzero(part == plan.part)
-        order, turns = _shuffled(columns, numbers, kept.column("fixed").to_numpy()[numbers], task.config)
-        for shard, piece in enumerate(np.array_split(np.arange(len(order)), plan.shards)):
-            path = shard_path(plan.part, plan.first + shard, task.config)
-            batches = _batches(columns, order[piece], turns[piece], task.layout)
-            written = write(Path(task.folder) / path, batches, task.layout)
-            shards.append(
-                {
-                    "split": PARTS[plan.part],
-                    "path": path,
-                    "rows": written.rows,
-                    "bytes": written.bytes,
-                    "sha256": written.sha256,
-                }
-            )
+    return EncodedRows(columns, kept.column("part").to_numpy(), kept.column("fixed").to_numpy())
+
+
+def write_shard(folder: str, path: str, batches: Iterable[Columns], layout: Layout) -> dict[str, Any]:
+    """Write one shard and return what ``dataset.json`` says of it; ``path`` is that inside the data set."""
+    games: list[NDArray[np.uint64]] = []
+
+    def noted() -> Iterator[Columns]:
+        for batch in batches:
+            games.append(batch["game"])
+            yield batch
+
+    written = write(Path(folder) / path, noted(), layout)
+    return {
+        "split": path.partition("/")[0],
+        "path": path,
+        "rows": written.rows,
+        "bytes": written.bytes,
+        "sha256": written.sha256,
+        "mixing": mixing(np.concatenate(games)),
+    }
+
+
+def mixing(games: NDArray[np.uint64]) -> float:
+    """Return how many different games there are among 1,000 rows one after the other: the mean over a shard, whose last
+    rows count where there are no others."""
+    windows = np.split(games, np.arange(_WINDOW, len(games), _WINDOW))
+    whole = [window for window in windows if len(window) == _WINDOW] or windows
+    return round(sum(len(np.unique(window)) for window in whole) / len(whole), 1)
+
+
+def reported(task: Any, shards: list[dict[str, Any]]) -> dict[str, Any]:
+    """Write the report of the shards that a task wrote, which says that they are whole, and return it."""
     report = {"shards": shards}
     write_report(task.report, report)
     return report
 
 
-def finished_encoding(task: EncodeTask) -> dict[str, Any] | None:
-    """Return the report of a block whose shards are all there, unchanged; None where it has to be made."""
+def finished_encoding(task: Any) -> dict[str, Any] | None:
+    """Return the report of a task whose shards are all there, unchanged; None where it has to be made."""
     report = read_report(task.report)
     if report is None:
         return None
@@ -181,22 +221,23 @@ def stored_images(
     return numbers, turns.astype(np.uint8)
 
 
-def _shuffled(
-    columns: Columns, chosen: NDArray[np.int64], fixed: NDArray[np.uint8], config: Config
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return (row, symmetry) of every image of the rows ``chosen``, in the order of a hash of all that."""
-    game, ply = columns["game"][chosen], columns["ply"][chosen]
-    square = columns["rows"][chosen] == columns["cols"][chosen]
-    numbers, turns = stored_images(game, ply, square, fixed, config)
+def shuffled(
+    rows: EncodedRows, part: int, config: Config
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint64]]:
+    """Return (row, symmetry, word) of every image of the rows of a part, in the order of a hash of all that."""
+    chosen = np.flatnonzero(rows.part == part)
+    columns = take_rows({name: rows.columns[name] for name in ("game", "ply", "rows", "cols")}, chosen)
+    game, ply = columns["game"], columns["ply"]
+    numbers, turns = stored_images(game, ply, columns["rows"] == columns["cols"], rows.fixed[chosen], config)
     words = chain_words(seed_word("shuffle", config.augment.seed), game[numbers], ply[numbers], turns)
     order = np.argsort(words, kind="stable")
-    return chosen[numbers[order]], turns[order]
+    return chosen[numbers[order]], turns[order], words[order]
 
 
-def _batches(
+def turned_batches(
     columns: Columns, numbers: NDArray[np.int64], turns: NDArray[np.uint8], layout: Layout
 ) -> Iterator[Columns]:
-    """Yield the rows of a shard, each turned by its symmetry as it is written."""
+    """Yield rows for a shard, each turned by its symmetry as it is written."""
     for start in range(0, len(numbers), BLOCK_ROWS):
         chosen, turn = numbers[start : start + BLOCK_ROWS], turns[start : start + BLOCK_ROWS]
         batch = take_rows(columns, chosen)

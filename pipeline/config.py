@@ -202,6 +202,9 @@ class Output(_Table):
     packed: bool = Field(True, description="bits packed eight to a byte; false (HDF5 only): (N, P, H, W) bytes")
     rows_per_shard: int = Field(65_536, ge=1, le=2**23, description="most rows in a shard")
     games_per_block: int = Field(2_000, ge=1, description="games shuffled together")
+    shuffle: Literal["blocks", "exact"] = Field(
+        "blocks", description="each block by itself, or all rows of the data set, in a second pass"
+    )
     compression: Literal["default", "zstd", "gzip", "none"] = Field(
         "default", description="default: zstd in Parquet, gzip in HDF5"
     )
@@ -211,7 +214,9 @@ class Run(_Table):
     """How to run: never part of the result."""
 
     workers: int | None = Field(None, ge=0, description="worker processes (unset: one a core; 0: none, in this one)")
-    memory: Bytes | None = Field(None, description="bounds the blocks encoded at once (unset: half of the machine's)")
+    memory: Bytes | None = Field(
+        None, description="bounds all processes of a build together (unset: half of the machine's)"
+    )
     error_budget: float = Field(1.0, ge=0, le=1, description="allowed share of records rejected, else exit code 1")
     executor: str = Field("local", description='where tasks run: "local" is all there is in this version')
 

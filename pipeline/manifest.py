@@ -130,13 +130,15 @@ class Rows(_Part):
 
 
 class ShardEntry(_Part):
-    """One shard: ``path`` is relative to the folder, ``<split>/shard-NNNNN.parquet`` or ``.h5``."""
+    """One shard: ``path`` is relative to the folder, ``<split>/shard-NNNNN.parquet`` or ``.h5``; ``mixing``: how many
+    different games there are among 1,000 rows one after the other, on average (None: not known)."""
 
     split: Split
     path: str
     rows: Count
     bytes: Count
     sha256: Sha256
+    mixing: Annotated[float, Field(ge=0, le=1000)] | None = None
 
     @field_validator("path")
     @classmethod

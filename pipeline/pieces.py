@@ -48,13 +48,13 @@ def write_pieces(path: str | Path, pieces: Sequence[Piece]) -> None:
     write_many(path, len(pieces), pieces)
 
 
-def write_many(path: str | Path, count: int, pieces: Iterable[Piece]) -> None:
-    """Write ``count`` pieces, taken one at a time. Raises OSError."""
+def write_many(path: str | Path, count: int, pieces: Iterable[Piece], compression: str | None = None) -> None:
+    """Write ``count`` pieces, taken one at a time, tables with Arrow's ``compression``. Raises OSError."""
     entries = np.zeros(count, dtype=_ENTRY)
     with whole_file(path) as temporary, temporary.open("wb") as file:
         file.write(_MAGIC + count.to_bytes(8, "little") + entries.tobytes())
         for number, piece in enumerate(pieces):
-            data = _bytes_of(piece)
+            data = _bytes_of(piece, compression)
             entries[number] = file.tell(), len(data), _checksum(number, data)
             file.write(data)
         file.seek(_HEADER)
@@ -96,13 +96,13 @@ def bucket_of(words: NDArray[np.uint64], count: int) -> NDArray[np.int64]:
     return (((words >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.int64)
 
 
-def _bytes_of(piece: Piece) -> Any:
+def _bytes_of(piece: Piece, compression: str | None) -> Any:
     if piece is None:
         return b""
     if isinstance(piece, np.ndarray):
         return piece.tobytes()
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, piece.schema) as writer:
+    with pa.ipc.new_stream(sink, piece.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         writer.write_table(piece)
     return memoryview(sink.getvalue())
 

@@ -119,7 +119,26 @@ def count_lines(manifest: Manifest) -> list[str]:
             text.append(f"{name:<14}{counted(count, 'record')}: {_reasons(chosen)}")
     if manifest.flags:
         text.append(f"flagged       {_reasons(manifest.flags)}")
-    return text + _position_lines(manifest)
+    return text + _position_lines(manifest) + _mixing_lines(manifest)
+
+
+def mixing_of(manifest: Manifest, split: str) -> tuple[float, float] | None:
+    """Return how many different games there are among 1,000 rows one after the other: on average over the rows of a
+    part, and in the shard that has the fewest. None where no shard says so."""
+    said = [
+        (entry.mixing, entry.rows) for entry in manifest.shards if entry.split == split and entry.mixing is not None
+    ]
+    rows = sum(count for _, count in said)
+    if not rows:
+        return None
+    return sum(games * count for games, count in said) / rows, min(games for games, _ in said)
+
+
+def _mixing_lines(manifest: Manifest) -> list[str]:
+    if (mixing := mixing_of(manifest, "train")) is None:
+        return []
+    text = f"mixing        {mixing[0]:.0f} different games among 1,000 rows of train, {mixing[1]:.0f} in the least mixed
+    shard" return [text]
 
 
 def _position_lines(manifest: Manifest) -> list[str]:

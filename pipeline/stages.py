@@ -15,13 +15,14 @@ from pipeline.dedup import PARTS
 from pipeline.executors import WorkerDied, Workers
 from pipeline.gamestages import DecidedGames, decided_games
 from pipeline.manifest import Manifest
+from pipeline.mixing import SpreadTask, mix_shard, mix_tasks, spread_block, spread_counts
 from pipeline.positionstages import Blocks, decided_positions
 from pipeline.progress import Progress
 from pipeline.publish import BuildError, Job, Totals, publish, require_listable
 from pipeline.read import ReadTask, failed_part, finished_report, read_unit
 from pipeline.rows import shard_plans
 from pipeline.sources import Unit, spool, units
-from pipeline.steps import Step, do_step
+from pipeline.steps import Step, do_step, each
 from pipeline.stored import spool_table
 from pipeline.warm import warm_up
 
@@ -146,30 +147,65 @@ class Stages:
         return made
 
     def _encode(self, blocks: Blocks) -> list[dict[str, Any]]:
-        """Write the shards of every block; return the reports of all shards, in the order of their paths."""
+        """Write all shards; return their reports, in the order of their paths."""
         for part in PARTS:
             (self.folder.path / part).mkdir(exist_ok=True)
         images = [report["images"] for report in blocks.reports]
-        plans = shard_plans(images, [0] * len(PARTS), self.config.output.rows_per_shard)
+        exact = self.config.output.shuffle == "exact"
+        first = [0] * len(PARTS)
+        if exact:
+            whole = [sum(block[part] for block in images) for part in range(len(PARTS))]
+            plans = shard_plans([whole], first, self.config.output.rows_per_shard) * len(images)
+        else:
+            plans = shard_plans(images, first, self.config.output.rows_per_shard)
         tasks = [
             EncodeTask(game, row, str(self.folder.path), f"{row}.shards.json", plan, self.config, self.job.layout)
             for game, row, plan in zip(blocks.games, blocks.rows, plans, strict=True)
         ]
-        # A block holds its rows packed, and once more the batch that is being turned and written.
         most = max((report["stored"] for report in blocks.reports), default=0)
-        reports = self._run_stage(
-            "encode",
-            encode_block,
-            tasks,
-            finished_encoding,
-            [sum(image) for image in images],
-            "rows",
-            lambda report: sum(shard["rows"] for shard in report["shards"]),
-            most * (self.job.layout.row_bytes + _LABEL_BYTES) * 5 // 4,
-        )
-        _refuse_dead(reports, [task.games for task in tasks])
+        reports = (self._mix if exact else self._encode_blocks)(tasks, [sum(block) for block in images], most)
         shards = [shard for report in reports for shard in report["shards"]]
         return sorted(shards, key=lambda shard: (PARTS.index(shard["split"]), shard["path"]))
+
+    def _encode_blocks(self, tasks: list[EncodeTask], rows: list[int], most: int) -> list[dict[str, Any]]:
+        """Write the shards of every block, the largest of which has ``most`` positions."""
+        return self._write_shards("encode", encode_block, tasks, rows, self._block_bytes(most))
+
+    def _mix(self, tasks: list[EncodeTask], rows: list[int], most: int) -> list[dict[str, Any]]:
+        """Spread the rows of every block, and write the shards of all of them."""
+        work = self.folder.stage("mixed")
+        spread = tuple(str(work / f"spread-{number:06d}") for number in range(len(tasks)))
+        spreading = [SpreadTask(task, out) for task, out in zip(tasks, spread, strict=True)]
+        self._run_steps("encode", each(spread_block, spreading, spread), self._block_bytes(most))
+        self.done["encode"] = sum(rows)
+        if not tasks:
+            return []
+        mixing = mix_tasks(tasks[0].plans, spread_counts(spread, tasks[0].plans), spread, str(work), tasks[0])
+        sizes = [task.stop - task.start for task in mixing]
+        # The rows of a shard and of what lies beside its ends, before and after they are put in order.
+        memory = 6 * max(sizes, default=0) * (self.job.layout.row_bytes + _LABEL_BYTES)
+        return self._write_shards("mix", mix_shard, mixing, sizes, memory)
+
+    def _block_bytes(self, most: int) -> int:
+        # A block holds its rows packed, and once more the batch that is being turned and written.
+        return most * (self.job.layout.row_bytes + _LABEL_BYTES) * 5 // 4
+
+    def _write_shards(
+        self, name: str, function: Callable[[Any], Any], tasks: list[Any], rows: list[int], task_bytes: int
+    ) -> list[dict[str, Any]]:
+        """Run tasks that write shards, those whose shards are whole apart."""
+        reports = self._run_stage(
+            name,
+            function,
+            tasks,
+            finished_encoding,
+            rows,
+            "rows",
+            lambda report: sum(shard["rows"] for shard in report["shards"]),
+            task_bytes,
+        )
+        _refuse_dead(reports, [task.report for task in tasks])
+        return reports
 
 
 def worker_count(config: Config) -> int:

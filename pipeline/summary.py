@@ -28,6 +28,7 @@ def dataset_facts(dataset: Dataset) -> Facts:
             "rows": dataset.rows(split),
             "shards": sum(shard.split == split for shard in manifest.shards),
             "bytes": sum(shard.bytes for shard in manifest.shards if shard.split == split),
+            "mixing": report.mixing_of(manifest, split),
         }
         for split in SPLITS
     }
