@@ -137,8 +137,10 @@ def mixing_of(manifest: Manifest, split: str) -> tuple[float, float] | None:
 def _mixing_lines(manifest: Manifest) -> list[str]:
     if (mixing := mixing_of(manifest, "train")) is None:
         return []
-    text = f"mixing        {mixing[0]:.0f} different games among 1,000 rows of train, {mixing[1]:.0f} in the least mixed
-    shard" return [text]
+    mean, least = mixing
+    return [
+        f"mixing        {mean:.0f} different games among 1,000 rows of train ({least:.0f} in the least mixed shard)"
+    ]
 
 
 def _position_lines(manifest: Manifest) -> list[str]:
