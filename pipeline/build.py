@@ -9,6 +9,7 @@ from pipeline.columns import FORMAT_VERSION, Layout, describe
 from pipeline.compose import COMPOSED, configured_scheme
 from pipeline.config import Config, ConfigError
 from pipeline.executors import Workers
+from pipeline.growth import Growth, all_omitted, gained, input_fault, input_list, listed_inputs
 from pipeline.headers.rank import read_rank
 from pipeline.jit import KERNEL_VERSION
 from pipeline.manifest import Manifest
@@ -20,7 +21,7 @@ from pipeline.schemes import Scheme
 from pipeline.shard import require_codec
 from pipeline.sources import find_inputs
 from pipeline.stages import Stages, worker_count
-from pipeline.workfolder import WorkFolder
+from pipeline.workfolder import DamagedTable, WorkFolder
 
 __all__ = ["BuildError", "Built", "build", "check_config", "config_fingerprint", "output_path"]
 
@@ -64,15 +65,48 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
             folder.erase()
         folder.clear_leftovers()
         fingerprint = config_fingerprint(config, scheme)
-        folder.claim(config.published(), fingerprint, files)
-        if (folder.path / manifests.NAME).exists():
-            return Built(folder.path, _finished(folder), {})
+        job = Job(config, fingerprint, scheme, layout, folder, files, omitted)
+        if origin is not None:
+            job = replace(job, omitted=origin.omitted, with_records=origin.with_records)
+        published = folder.published()
+        if published is not None:
+            job = _grown(job, published)
+        if folder.claim(config.published(), fingerprint, job.inputs):
+            progress.line("inputs were added: the unfinished work starts anew")
+        if published is not None and not job.files:
+            return Built(folder.path, _finished(folder, published), {})
+        if published is not None:
+            job = replace(job, growth=_growth(folder, published))
+            progress.line(f"growing the data set by {len(job.files):,} new of {len(job.inputs):,} inputs")
         with Workers(worker_count(config)) as workers:
-            job = Job(config, fingerprint, scheme, layout, folder, files, omitted)
-            if origin is not None:
-                job = replace(job, omitted=origin.omitted, with_records=origin.with_records)
             stages = Stages(job, workers, progress)
             return Built(folder.path, stages.run(), progress.seconds, stages.done)
+
+
+def _grown(job: Job, published: Manifest) -> Job:
+    """Return the job of what a data set that is there lacks: the files that its inputs gained.
+
+    Raises FolderMismatch for an input that changed in place, ConfigError where it was built from another data set.
+    """
+    before = listed_inputs(published)
+    new = gained(before, job.files)
+    if published.fingerprints.config == job.fingerprint:  # or else it is refused for that
+        if fault := input_fault(before, input_list(job.files), gone_too=False):
+            raise job.folder.other_inputs(fault, before, input_list(job.files))
+        if any(file.kind == "table" for file in new):
+            raise ConfigError(f"{job.folder.path} cannot grow by a data set: build one from all records")
+    omitted = all_omitted(published, job.omitted)
+    return replace(job, files=new, omitted=omitted, with_records=published.members.with_records, earlier=before)
+
+
+def _growth(folder: WorkFolder, published: Manifest) -> Growth:
+    """Return the growth of a data set that is whole. Raises BuildError where it is not."""
+    _require_files(folder, published)
+    try:
+        before, games = folder.pinned()
+    except DamagedTable as error:
+        raise BuildError(str(error)) from None
+    return Growth(len(before.growths) + 1, before, games)
 
 
 def check_config(config: Config) -> tuple[Scheme, Layout]:
@@ -145,13 +179,25 @@ def output_path(config: Config) -> Path:
     return Path(f"{name.split('.')[0] or 'games'}-{COMPOSED if config.encode.planes else config.encode.scheme}")
 
 
-def _finished(folder: WorkFolder) -> Manifest:
+def _finished(folder: WorkFolder, manifest: Manifest) -> Manifest:
     """Return the manifest of a folder that is complete. Raises BuildError where a file is missing."""
-    manifest = manifests.read_manifest(folder.path)
-    files = [(shard.path, shard.bytes) for shard in manifest.shards]
-    for name, size in [*files, (manifests.GAMES, manifest.games.bytes)]:
-        path = folder.path / name
-        if not path.is_file() or path.stat().st_size != size:
-            raise BuildError(f"{path}: missing or cut short; build again with --overwrite")
-    folder.clear_work()
+    _require_files(folder, manifest)
+    table = folder.path / manifests.GAMES
+    if table.stat().st_size != manifest.games.bytes:
+        raise _cut_short(table)
+    folder.clear_finished()
     return manifest
+
+
+def _require_files(folder: WorkFolder, manifest: Manifest) -> None:
+    """Raise BuildError where a shard is missing or cut short, or there is no game table."""
+    for shard in manifest.shards:
+        path = folder.path / shard.path
+        if not path.is_file() or path.stat().st_size != shard.bytes:
+            raise _cut_short(path)
+    if not (folder.path / manifests.GAMES).is_file():
+        raise _cut_short(folder.path / manifests.GAMES)
+
+
+def _cut_short(path: Path) -> BuildError:
+    return BuildError(f"{path}: missing or cut short; build again with --overwrite")

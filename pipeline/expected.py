@@ -17,7 +17,7 @@ from pipeline.dedup import split_games
 from pipeline.gamefile import batches
 from pipeline.gamekeys import game_keys
 from pipeline.load import Dataset
-from pipeline.manifest import GAMES, SPLITS, Positions
+from pipeline.manifest import GAMES, SPLITS, Manifest, Positions
 from pipeline.reasons import Status
 from pipeline.rowcheck import MOST_FAULTS
 from pipeline.rows import Settled, counts_by_band, row_columns, settle_alone
@@ -62,6 +62,7 @@ def expected(dataset: Dataset, config: Config) -> Expected:
     order = by_game_and_ply(kept.game)
     columns = pa.concat_tables(tables).take(pa.array(order)).combine_chunks()
     faults = [*misplaced, *_position_faults(dataset.manifest.positions, counts)]
+    faults += _growth_faults(dataset.manifest, dict(zip(growths, counts, strict=True)))
     return Expected(kept.take(order), _columns(kept.take(order), columns), faults)
 
 
@@ -90,6 +91,17 @@ def _position_faults(said: Positions, counts: list[dict[str, Any]]) -> Iterator[
         bands = {band: sum(count[name][band] for count in counts) for band in counts[0][name]}
         if bands != (stated := getattr(said, name)):
             yield f"positions {name}: the games give {bands}, the manifest says {stated}"
+
+
+def _growth_faults(said: Manifest, counts: dict[int, dict[str, Any]]) -> Iterator[str]:
+    """Compare what the manifest says of each growth with what it added."""
+    for number, entry in enumerate(said.growths, start=1):
+        for name in ("stored", "left_out", "stale"):
+            found = counts[number][name] if number in counts else 0
+            if found != (stated := getattr(entry, name)):
+                yield f"growth {number}: {name}: the games give {found}, the manifest says {stated}"
+    for number in sorted(set(counts) - set(range(len(said.growths) + 1))):
+        yield f"{GAMES}: games of growth {number}, which the manifest does not know"
 
 
 def _columns(rows: Sampled, decided: pa.Table) -> Columns:

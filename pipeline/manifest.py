@@ -154,6 +154,20 @@ class ShardEntry(_Part):
         return self
 
 
+class GrowthEntry(_Part):
+    """One growth after the first build: files that the ``inputs`` gained, ``records`` seen in them and games ``kept``;
+    positions ``seen`` and ``stored``; those ``left_out`` since a row has them already (they are among the merged), and
+    how many rows are ``stale``: they do not count these."""
+
+    inputs: Count
+    records: Count
+    kept: Count
+    seen: Count
+    stored: Count
+    left_out: Count
+    stale: Count
+
+
 class GamesEntry(_Part):
     """The table of all records seen."""
 
@@ -182,6 +196,7 @@ class Manifest(_Part):
     rows: Rows
     shards: tuple[ShardEntry, ...]
     games: GamesEntry
+    growths: tuple[GrowthEntry, ...] = ()
 
     @field_validator("config")
     @classmethod
@@ -272,6 +287,18 @@ def sum_faults(manifest: Manifest) -> list[str]:
             positions.seen,
             positions.stored + positions.merged + positions.overlap + positions.sampled_out,
         ),
+    ]
+    later = [
+        ("records", records.seen),
+        ("kept", records.kept),
+        ("seen", positions.seen),
+        ("stored", positions.stored),
+        ("left_out", positions.merged),
+    ]
+    sums += [
+        (f"{name} of all growths is no more than of the whole", max(total, whole), whole)
+        for name, whole in later
+        if (total := sum(getattr(entry, name) for entry in manifest.growths)) is not None
     ]
     for split in SPLITS:
         in_shards = sum(shard.rows for shard in manifest.shards if shard.split == split)

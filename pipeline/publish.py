@@ -17,7 +17,8 @@ from pipeline.config import Config
 from pipeline.decide import rows_filled_in
 from pipeline.dedup import PARTS
 from pipeline.files import sha256_of_file, whole_file, write_whole
-from pipeline.manifest import Manifest
+from pipeline.growth import Growth, Listed, all_inputs, growth_entry, input_fingerprint, input_list
+from pipeline.manifest import GrowthEntry, Manifest
 from pipeline.pieces import read_records, whole_table
 from pipeline.positionstages import Blocks
 from pipeline.read import omitted_of
@@ -26,7 +27,7 @@ from pipeline.rows import ROWS_OF_GAME
 from pipeline.schemes import Scheme
 from pipeline.sources import InputFile, Omitted
 from pipeline.table import SCHEMA, tally
-from pipeline.workfolder import WorkFolder, input_fingerprint, input_list
+from pipeline.workfolder import WorkFolder
 
 _ROW_GROUP = 4_096  # records of games.parquet
 MAX_OMITTED = 512 * 10**6  # bytes of the list of members that are not read
@@ -40,7 +41,9 @@ class BuildError(RuntimeError):
 class Job:
     """What is to be built, from what, and where; ``fingerprint`` is that of the configuration.
 
-    ``with_records``: members with records that were read for the data set which is built again (else 0).
+    ``with_records``: members with records that were read before, for the data set which is built again or grows (else
+    0); ``earlier``: the inputs that were read before; ``growth``: of a data set that is there (None: it is the first
+    build).
     """
 
     config: Config
@@ -51,6 +54,13 @@ class Job:
     files: Sequence[InputFile]
     omitted: Sequence[Omitted]
     with_records: int = 0
+    earlier: Listed = field(default_factory=list)
+    growth: Growth | None = None
+
+    @property
+    def inputs(self) -> Listed:
+        """Return what is recorded of all inputs of the data set."""
+        return all_inputs(self.earlier, input_list(self.files))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +96,11 @@ def publish(job: Job, tables: Sequence[str], blocks: Blocks, totals: Totals) -> 
     job.folder.clear_leftovers()  # of workers that were killed on the way
     counted = _Tally()
     with whole_file(path / manifests.GAMES) as temporary:
-        _write_table(temporary, _ranges(tables, blocks, counted))
+        _write_table(temporary, _ranges(tables, blocks, counted, job.growth.number if job.growth else 0))
     manifest = _manifest(job, counted, blocks, totals)
     faults = manifests.sum_faults(manifest)
-    if totals.plies != manifest.positions.seen:
-        faults.append(f"positions seen = plies of kept games: {manifest.positions.seen} is not {totals.plies}")
+    if totals.plies != blocks.seen:
+        faults.append(f"positions seen = plies of kept games: {blocks.seen} is not {totals.plies}")
     if faults:
         raise BuildError("the sums do not add up, nothing was published:\n" + "\n".join(faults))
     write_whole(path / "README.md", data_card(manifest).encode())
@@ -98,10 +108,10 @@ def publish(job: Job, tables: Sequence[str], blocks: Blocks, totals: Totals) -> 
     return manifest
 
 
-def _ranges(tables: Sequence[str], blocks: Blocks, counted: _Tally) -> Iterator[pa.Table]:
+def _ranges(tables: Sequence[str], blocks: Blocks, counted: _Tally, growth: int) -> Iterator[pa.Table]:
     """Yield the game table range by range, the rows of each game filled in."""
     for number, path in enumerate(tables):
-        table = rows_filled_in(whole_table(path), read_records(blocks.counts, number, ROWS_OF_GAME), 0)
+        table = rows_filled_in(whole_table(path), read_records(blocks.counts, number, ROWS_OF_GAME), growth)
         counted.add(table)
         yield table
 
@@ -130,11 +140,11 @@ def require_listable(job: Job, reports: Sequence[dict[str, Any]]) -> None:
 
 
 def _manifest(job: Job, counted: _Tally, blocks: Blocks, totals: Totals) -> Manifest:
-    inputs = input_list(job.files)
     omitted = omitted_of(job.omitted, totals.reports)
     skipped = sum(item["status"] == "skipped" for item in omitted)
     with_records = job.with_records + sum(report["with_records"] for report in totals.reports)
     games = job.folder.path / manifests.GAMES
+    shards = _all_shards(job, totals.shards)
     return Manifest.model_validate(
         {
             "scheme": {
@@ -147,8 +157,8 @@ def _manifest(job: Job, counted: _Tally, blocks: Blocks, totals: Totals) -> Mani
             "frame": job.config.frame,
             "storage": manifests.storage_of(job.layout).model_dump(),
             "config": job.config.published(),
-            "fingerprints": {"config": job.fingerprint, "inputs": input_fingerprint(inputs)},
-            "inputs": tuple(inputs),
+            "fingerprints": {"config": job.fingerprint, "inputs": input_fingerprint(job.inputs)},
+            "inputs": tuple(job.inputs),
             "members": {
                 "seen": with_records + len(omitted),
                 "with_records": with_records,
@@ -159,17 +169,42 @@ def _manifest(job: Job, counted: _Tally, blocks: Blocks, totals: Totals) -> Mani
             "records": {"seen": counted.records} | {item.value: counted.status[item.value] for item in Status},
             "reasons": dict(counted.reasons),
             "flags": dict(counted.flags),
-            "positions": {
-                "seen": blocks.seen,
-                "stored": blocks.total("stored"),
-                "merged": blocks.total("merged"),
-                "overlap": blocks.total("overlap"),
-                "sampled_out": blocks.sampled_out,
-                "held_out_by_ply": blocks.by_band("held_out_by_ply"),
-                "overlap_by_ply": blocks.by_band("overlap_by_ply"),
-            },
-            "rows": {part: sum(item["rows"] for item in totals.shards if item["split"] == part) for part in PARTS},
-            "shards": tuple(totals.shards),
+            "positions": _all_positions(job, blocks),
+            "rows": {part: sum(item["rows"] for item in shards if item["split"] == part) for part in PARTS},
+            "shards": tuple(shards),
             "games": {"path": manifests.GAMES, "bytes": games.stat().st_size, "sha256": sha256_of_file(games)},
+            "growths": _all_growths(job, counted, blocks),
         }
     )
+
+
+def _all_positions(job: Job, blocks: Blocks) -> dict[str, Any]:
+    """Return the numbers of positions, those that were there before included."""
+    positions: dict[str, Any] = {"seen": blocks.seen, "sampled_out": blocks.sampled_out}
+    positions |= {name: blocks.total(name) for name in ("stored", "merged", "overlap")}
+    positions |= {name: blocks.by_band(name) for name in ("held_out_by_ply", "overlap_by_ply")}
+    if job.growth is None:
+        return positions
+    for name, before in job.growth.before.positions.model_dump().items():
+        if isinstance(before, dict):
+            positions[name] = dict(Counter(before) + Counter(positions[name])) if before else positions[name]
+        else:
+            positions[name] += before
+    return positions
+
+
+def _all_shards(job: Job, shards: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return all shards in the order of their paths, those that were there before included."""
+    before = [entry.model_dump() for entry in job.growth.before.shards] if job.growth is not None else []
+    return sorted(
+        [*before, *shards], key=lambda shard: (PARTS.index(shard["split"]), len(shard["path"]), shard["path"])
+    )
+
+
+def _all_growths(job: Job, counted: _Tally, blocks: Blocks) -> tuple[GrowthEntry, ...]:
+    if job.growth is None:
+        return ()
+    positions = {"seen": blocks.seen, "stored": blocks.total("stored"), "left_out": blocks.total("left_out")}
+    kept = counted.status[Status.KEPT.value]
+    entry = growth_entry(job.growth, len(job.files), counted.records, kept, positions | {"stale": blocks.stale})
+    return (*job.growth.before.growths, entry)

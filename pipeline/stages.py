@@ -19,9 +19,9 @@ from pipeline.mixing import SpreadTask, mix_shard, mix_tasks, spread_block, spre
 from pipeline.positionstages import Blocks, decided_positions
 from pipeline.progress import Progress
 from pipeline.publish import BuildError, Job, Totals, publish, require_listable
-from pipeline.read import ReadTask, failed_part, finished_report, read_unit
+from pipeline.read import ReadTask, failed_part, finished_report, hold_unit, read_unit
 from pipeline.rows import shard_plans
-from pipeline.sources import Unit, spool, units
+from pipeline.sources import InputFile, Unit, spool, units
 from pipeline.steps import Step, do_step, each
 from pipeline.stored import spool_table
 from pipeline.warm import warm_up
@@ -46,12 +46,21 @@ class Stages:
         parts, reports = self._read()
         require_listable(self.job, reports)
         folder = self.folder.stage("games")
-        games = decided_games(parts, reports, self.config, folder, 0, partial(self._run_steps, "decide"))
+        number = self.job.growth.number if self.job.growth else 0
+        held, held_reports = self._hold()
+        games = decided_games(
+            [*held, *parts],
+            [*held_reports, *reports],
+            self.config,
+            folder,
+            number,
+            partial(self._run_steps, "decide"),
+        )
         blocks = self._blocks(games)
         shards = self._encode(blocks)
         with self.progress.stage("publish", 0, "files"):
             manifest = publish(self.job, games.tables, blocks, Totals(reports, games.plies, shards))
-        self.folder.clear_work()
+        self.folder.clear_finished()
         return manifest
 
     def _run_steps(self, name: str, steps: Sequence[Step], memory: int) -> list[dict[str, Any]]:
@@ -63,7 +72,9 @@ class Stages:
 
     def _blocks(self, games: DecidedGames) -> Blocks:
         """Return what becomes of the positions of all blocks."""
-        found = decided_positions(games, self.config, self.job.layout, self.folder.stage("blocks"), (), self._run_steps)
+        shards = self.job.growth.shards(self.folder.path) if self.job.growth else []
+        work = self.folder.stage("blocks")
+        found = decided_positions(games, self.config, self.job.layout, work, shards, self._run_steps)
         self.done["index"] = found.seen
         return found
 
@@ -110,11 +121,28 @@ class Stages:
             )
         return most
 
+    def _hold(self) -> tuple[list[str], list[dict[str, Any]]]:
+        """Return the parts, and their reports, of the game table of the data set that is being grown."""
+        if self.job.growth is None:
+            return [], []
+        folder, table = self.folder.stage("held"), self.job.growth.games
+        size = table.stat()
+        file = InputFile(
+            table.name, str(table), size.st_size, size.st_mtime_ns, self.job.growth.before.games.sha256, "table"
+        )
+        tasks = [
+            ReadTask(unit, self.config, str(folder / f"part-{number:06d}"))
+            for number, unit in enumerate(spool_table(file, str(folder)))
+        ]
+        done = [f"{task.part}.parquet" for task in tasks]
+        return [task.part for task in tasks], self._run_steps("hold", each(hold_unit, tasks, done), 200 * 10**6)
+
     def _read(self) -> tuple[list[str], list[dict[str, Any]]]:
         """Read all inputs into parts of the game table; return the parts and their reports."""
         folder = self.folder.stage("read")
+        growth = self.job.growth.number if self.job.growth else 0
         tasks = [
-            ReadTask(unit, self.config, str(folder / f"part-{number:06d}"), self.job.scheme.komi)
+            ReadTask(unit, self.config, str(folder / f"part-{number:06d}"), self.job.scheme.komi, growth)
             for number, unit in enumerate(self._units())
         ]
         reports = self._run_stage(
@@ -152,7 +180,7 @@ class Stages:
             (self.folder.path / part).mkdir(exist_ok=True)
         images = [report["images"] for report in blocks.reports]
         exact = self.config.output.shuffle == "exact"
-        first = [0] * len(PARTS)
+        first = self.job.growth.next_shards if self.job.growth else [0] * len(PARTS)
         if exact:
             whole = [sum(block[part] for block in images) for part in range(len(PARTS))]
             plans = shard_plans([whole], first, self.config.output.rows_per_shard) * len(images)

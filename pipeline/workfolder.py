@@ -1,24 +1,24 @@
 """The output folder while it is being built: the lock, what it is being built from, and its parts.
 
 Everything that depends on the run lies under ``.goplanes/``: ``lock``, ``build.json`` (the configuration and
-the inputs that the folder belongs to) and ``work/``, which is removed once ``dataset.json`` is there.
+the inputs that the folder belongs to), ``work/``, and ``before/``, the state that is being grown; the last two are
+removed once ``dataset.json`` is there.
 """
 
 import fcntl
-import hashlib
 import json
 import os
 import shutil
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pipeline import manifest as manifests
 from pipeline.dedup import PARTS
-from pipeline.files import read_report, remove_leftovers, write_report
-from pipeline.sources import InputFile
+from pipeline.files import read_report, remove_leftovers, sha256_of_file, whole_file, write_report, write_whole
+from pipeline.growth import Listed, input_fault, input_fingerprint, listed_inputs
+from pipeline.manifest import Manifest
 
 _OURS = (manifests.NAME, manifests.GAMES, "README.md")
 _STATE = "build.json"
@@ -33,6 +33,10 @@ class FolderMismatch(ValueError):
     """The folder belongs to another configuration or other inputs, or to somebody else."""
 
 
+class DamagedTable(ValueError):
+    """The game table of a data set that is to grow is not the one that was published."""
+
+
 class WorkFolder:
     """Paths of one output folder and its work in progress."""
 
@@ -40,6 +44,7 @@ class WorkFolder:
         self.path = Path(path)
         self.private = self.path / ".goplanes"
         self.work = self.private / "work"
+        self._before = self.private / "before"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -102,50 +107,107 @@ class WorkFolder:
         # The manifest goes first: what is left after a kill is then no data set any more.
         for name in _OURS:
             (self.path / name).unlink(missing_ok=True)
+        for path in self._shards():
+            (self.path / path).unlink()
         for part in PARTS:
             folder = self.path / part
-            if folder.is_dir():
-                for entry in folder.iterdir():
-                    if manifests.SHARD_PATH.fullmatch(f"{part}/{entry.name}"):
-                        entry.unlink()
-                if not any(folder.iterdir()):
-                    folder.rmdir()
-        self.clear_work()
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+        self.clear_finished()
 
     def clear_work(self) -> None:
         """Remove the work in progress."""
         if self.work.exists():
             shutil.rmtree(self.work)
 
-    def claim(self, config: dict[str, Any], fingerprint: str, inputs: Sequence[InputFile]) -> None:
-        """Make the folder belong to a configuration and inputs, or check that it does.
+    def clear_finished(self) -> None:
+        """Remove what a build that has ended needs no more."""
+        self.clear_work()
+        if self._before.exists():
+            shutil.rmtree(self._before)
+
+    def published(self) -> Manifest | None:
+        """Return the manifest of the data set that is in the folder; None where no build ended yet."""
+        return manifests.read_manifest(self.path) if (self.path / manifests.NAME).exists() else None
+
+    def pinned(self) -> tuple[Manifest, Path]:
+        """Return the manifest and the game table that a growth starts from, which stay until it ends.
+
+        Raises DamagedTable where the table is not that of the manifest.
+        """
+        table, pin = self._before / manifests.GAMES, self._before / manifests.NAME
+        published = (self.path / manifests.NAME).read_bytes()
+        # A growth that was killed may have replaced the table; the manifest, which goes last, says whether it ended.
+        if not (table.is_file() and pin.is_file() and pin.read_bytes() == published):
+            self._before.mkdir(parents=True, exist_ok=True)
+            pin.unlink(missing_ok=True)
+            table.unlink(missing_ok=True)
+            try:
+                os.link(self.path / manifests.GAMES, table)
+            except OSError:  # a file system without links
+                with whole_file(table) as temporary:
+                    shutil.copyfile(self.path / manifests.GAMES, temporary)
+            write_whole(pin, published)
+        manifest = manifests.read_manifest(self._before)
+        if sha256_of_file(table) != manifest.games.sha256:
+            shutil.rmtree(self._before)
+            raise DamagedTable(
+                f"{self.path / manifests.GAMES} is not the table that {manifests.NAME} describes: damaged or changed; "
+                "build anew with --overwrite"
+            )
+        return manifest, table
+
+    def claim(self, config: dict[str, Any], fingerprint: str, inputs: Listed) -> bool:
+        """Make the folder belong to a configuration and inputs, or check that it does; return whether unfinished work
+        was dropped since inputs were gained.
 
         Raises FolderMismatch with both fingerprints and the way out.
         """
-        listed = input_list(inputs)
         state = self._state()
         if state == _ERASED:
             self._remove()
             state = None
         if state is None:
-            self._write_state(config, fingerprint, listed)
-            return
+            self._write_state(config, fingerprint, inputs)
+            return False
         if state["fingerprint"] != fingerprint:
             changes = ", ".join(_differences(state["config"], config)) or "the version of goplanes"
             raise FolderMismatch(
                 f"{self.path} belongs to another configuration (different: {changes}).\n"
                 f"  its fingerprint   {state['fingerprint']}\n  this fingerprint  {fingerprint}\n{_WAY_OUT}"
             )
-        if change := _input_change(state["inputs"], listed):
-            raise FolderMismatch(
-                f"{self.path} was built from other inputs: {change}.\n"
-                f"  its fingerprint   {input_fingerprint(state['inputs'])}\n"
-                f"  this fingerprint  {input_fingerprint(listed)}\n{_WAY_OUT}"
-            )
-        if state.get("software") != manifests.SOFTWARE:
+        if fault := input_fault(state["inputs"], inputs):
+            raise self.other_inputs(fault, state["inputs"], inputs)
+        gained = input_fingerprint(state["inputs"]) != input_fingerprint(inputs)
+        unfinished = self.work.exists()
+        if gained or state.get("software") != manifests.SOFTWARE:
             # Another version may cut its tasks in another way: of its files of work none goes with ours.
             self.clear_work()
-            self._write_state(config, fingerprint, listed)
+            self._clear_unpublished()
+            self._write_state(config, fingerprint, inputs)
+        return gained and unfinished
+
+    def other_inputs(self, fault: str, before: Listed, now: Listed) -> FolderMismatch:
+        """Return the error for inputs that are not those of the folder."""
+        return FolderMismatch(
+            f"{self.path} was built from other inputs: {fault}.\n"
+            f"  its fingerprint   {input_fingerprint(before)}\n"
+            f"  this fingerprint  {input_fingerprint(now)}\n{_WAY_OUT}"
+        )
+
+    def _clear_unpublished(self) -> None:
+        """Remove the shards of a build that did not end."""
+        manifest = self.published()
+        listed = {entry.path for entry in manifest.shards} if manifest is not None else set()
+        for path in self._shards():
+            if path not in listed:
+                (self.path / path).unlink()
+
+    def _shards(self) -> list[str]:
+        """Return the paths, inside the folder, of all files that have the name of a shard."""
+        folders = [self.path / part for part in PARTS if (self.path / part).is_dir()]
+        paths = [f"{folder.name}/{entry.name}" for folder in folders for entry in folder.iterdir()]
+        return [path for path in paths if manifests.SHARD_PATH.fullmatch(path)]
 
     def _write_state(self, config: dict[str, Any], fingerprint: str, listed: list[dict[str, Any]]) -> None:
         state = {"software": manifests.SOFTWARE, "config": config, "fingerprint": fingerprint, "inputs": listed}
@@ -165,38 +227,15 @@ class WorkFolder:
         if not (self.path / manifests.NAME).exists():
             return None
         manifest = manifests.read_manifest(self.path)
-        inputs = [item.model_dump() for item in manifest.inputs]
         return {
             "software": manifest.software,
             "config": manifest.config,
             "fingerprint": manifest.fingerprints.config,
-            "inputs": inputs,
+            "inputs": listed_inputs(manifest),
         }
 
 
 _WAY_OUT = "Use --overwrite to replace it, or another --output folder."
-
-
-def input_list(inputs: Sequence[InputFile]) -> list[dict[str, Any]]:
-    """Return what is recorded of the inputs: source, bytes, sha256."""
-    return [{"source": file.source, "bytes": file.size, "sha256": file.sha256} for file in inputs]
-
-
-def input_fingerprint(inputs: Sequence[dict[str, Any]]) -> str:
-    """Return a SHA-256 over the names and contents of the inputs, in whatever order they are listed."""
-    lines = sorted(f"{item['source']}\0{item['sha256']}" for item in inputs)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def _input_change(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str | None:
-    """Say how the inputs differ: changed in place, gone, or gained."""
-    old = Counter((item["source"], item["sha256"]) for item in before)
-    new = Counter((item["source"], item["sha256"]) for item in now)
-    gone, gained = sorted((old - new).elements()), sorted((new - old).elements())
-    gained_names = {source for source, _ in gained}
-    for source, _ in gone:
-        return f"{source} changed in place" if source in gained_names else f"{source} is no longer there"
-    return f"files were added: {len(gained)}, e.g. {gained[0][0]}" if gained else None
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any], prefix: str = "") -> Iterator[str]:
