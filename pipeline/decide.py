@@ -61,7 +61,7 @@ def name_range(task: NameTask) -> dict[str, int]:
     ranks[rows_of(found["ordinal"])] = found["rank"]
     ids = dedup.game_ids(contents.astype(np.uint64), ranks)
     old = table.column("growth").to_numpy() < task.growth
-    ids[old] = table.column("game").to_numpy()[old]
+    ids[old] = table.column("game").filter(pa.array(old)).to_numpy()
     write_pieces(task.out, [ids.astype(_IDS)])
     return {}
 

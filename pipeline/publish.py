@@ -187,7 +187,7 @@ def _all_positions(job: Job, blocks: Blocks) -> dict[str, Any]:
         return positions
     for name, before in job.growth.before.positions.model_dump().items():
         if isinstance(before, dict):
-            positions[name] = dict(Counter(before) + Counter(positions[name])) if before else positions[name]
+            positions[name] = {band: before.get(band, 0) + count for band, count in positions[name].items()}
         else:
             positions[name] += before
     return positions

@@ -121,6 +121,10 @@ class RowChecker:
                 f"game {self._games.ids[number]}: {self._rows[number]:,} rows in the shards, "
                 f"{self._games.rows[number]:,} in games.parquet"
             )
-        positions = self._dataset.manifest.positions
-        if not self._config.sample.weights and self._weight != positions.stored + positions.merged:
-            yield f"weights sum to {self._weight:,.0f}, stored + merged is {positions.stored + positions.merged:,}"
+        manifest = self._dataset.manifest
+        # Rows do not count the repeats that came with a later growth.
+        left_out = sum(entry.left_out for entry in manifest.growths)
+        told = manifest.positions.stored + manifest.positions.merged - left_out
+        if not self._config.sample.weights and self._weight != told:
+            text = "stored + merged - left out" if manifest.growths else "stored + merged"
+            yield f"weights sum to {self._weight:,.0f}, {text} is {told:,}"
