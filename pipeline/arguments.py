@@ -38,6 +38,21 @@ def config_of(arguments: Arguments) -> Config:
     tables = _tables(source, arguments.assignments)
     if inputs := [*paths, *arguments.inputs]:
         _put(tables, "input", "paths", inputs)
+    _put_options(tables, arguments)
+    config = make_config(tables, COMMAND_LINE)
+    _require_inputs(config.input.paths)
+    return config
+
+
+def config_of_run(arguments: Arguments) -> Config:
+    """Return the configuration of a command that works on a data set: of the arguments those without records."""
+    tables = _tables(None, arguments.assignments)
+    _put_options(tables, arguments)
+    return make_config(tables, COMMAND_LINE)
+
+
+def _put_options(tables: dict[str, Any], arguments: Arguments) -> None:
+    """Set what has an option of its own."""
     for table, key, value in (
         ("output", "path", arguments.output),
         ("encode", "scheme", arguments.scheme),
@@ -46,9 +61,6 @@ def config_of(arguments: Arguments) -> Config:
     ):
         if value is not None:
             _put(tables, table, key, value)
-    config = make_config(tables, COMMAND_LINE)
-    _require_inputs(config.input.paths)
-    return config
 
 
 def config_without_inputs(source: str | None, assignments: Sequence[str], scheme: str | None = None) -> Config:

@@ -9,13 +9,22 @@ from pipeline.columns import FORMAT_VERSION, Layout, describe
 from pipeline.compose import COMPOSED, configured_scheme
 from pipeline.config import Config, ConfigError
 from pipeline.executors import Workers
-from pipeline.growth import Growth, all_omitted, gained, input_fault, input_list, listed_inputs
+from pipeline.growth import (
+    Growth,
+    all_inputs,
+    all_omitted,
+    gained,
+    input_fault,
+    input_fingerprint,
+    input_list,
+    listed_inputs,
+)
 from pipeline.headers.rank import read_rank
 from pipeline.jit import KERNEL_VERSION
 from pipeline.manifest import Manifest
 from pipeline.progress import Progress
 from pipeline.publish import BuildError, Job
-from pipeline.rebuild import origin_of
+from pipeline.rebuild import Origin, origin_of
 from pipeline.rules import rule_set
 from pipeline.schemes import Scheme
 from pipeline.shard import require_codec
@@ -52,6 +61,33 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
     if not isinstance(config, Config):
         raise TypeError(f"build takes a Config (see pipeline.config.make_config), not a {type(config).__name__}")
     progress = progress or Progress(quiet=True)
+    job, origin = _job(config, progress)
+    if origin is not None:
+        job = replace(job, omitted=origin.omitted, with_records=origin.with_records)
+    return run_job(job, overwrite, progress)
+
+
+def build_again(config: Config, progress: Progress) -> Built:
+    """Build a data set, the one input of ``config``, from its own game table, as one build of all its inputs would
+    have.
+
+    Raises what ``build`` raises, and ConfigError where this version would not have built it.
+    """
+    job, origin = _job(config, progress)
+    if origin is None:
+        raise ConfigError(f"{', '.join(config.input.paths)}: not a data set")
+    if origin.manifest.fingerprints.config != job.fingerprint:
+        raise ConfigError(
+            f"{config.input.paths[0]} was built by {origin.manifest.software}, whose results are not those of "
+            f"{manifests.SOFTWARE}: build it anew from its records"
+        )
+    inputs = listed_inputs(origin.manifest)
+    job = replace(job, inputs=inputs, omitted=origin.omitted, with_records=origin.with_records)
+    return run_job(job, False, progress)
+
+
+def _job(config: Config, progress: Progress) -> tuple[Job, Origin | None]:
+    """Return what a configuration asks for, and the data set that it is to be built from, if any."""
     scheme, layout = check_config(config)
     if not config.input.paths:
         raise ConfigError("no input: name files or folders with --input, or in input.paths")
@@ -59,19 +95,22 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
     with progress.stage("find", 0, "files"):
         files, omitted = find_inputs(config.input, str(folder.path))
     origin = origin_of(config, files, omitted, folder.path)
+    fingerprint = config_fingerprint(config, scheme)
+    return Job(config, fingerprint, scheme, layout, folder, files, input_list(files), omitted), origin
+
+
+def run_job(job: Job, overwrite: bool, progress: Progress) -> Built:
+    """Take the folder and run the stages; see ``build``."""
+    config, folder = job.config, job.folder
     folder.require_place()
     with folder.locked():
         if overwrite:
             folder.erase()
         folder.clear_leftovers()
-        fingerprint = config_fingerprint(config, scheme)
-        job = Job(config, fingerprint, scheme, layout, folder, files, omitted)
-        if origin is not None:
-            job = replace(job, omitted=origin.omitted, with_records=origin.with_records)
         published = folder.published()
         if published is not None:
             job = _grown(job, published)
-        if folder.claim(config.published(), fingerprint, job.inputs):
+        if folder.claim(config.published(), job.fingerprint, job.inputs):
             progress.line("inputs were added: the unfinished work starts anew")
         if published is not None and not job.files:
             return Built(folder.path, _finished(folder, published), {})
@@ -89,14 +128,21 @@ def _grown(job: Job, published: Manifest) -> Job:
     Raises FolderMismatch for an input that changed in place, ConfigError where it was built from another data set.
     """
     before = listed_inputs(published)
+    if input_fingerprint(before) == input_fingerprint(job.inputs):
+        return replace(job, files=())
     new = gained(before, job.files)
     if published.fingerprints.config == job.fingerprint:  # or else it is refused for that
-        if fault := input_fault(before, input_list(job.files), gone_too=False):
-            raise job.folder.other_inputs(fault, before, input_list(job.files))
+        if fault := input_fault(before, job.inputs, gone_too=False):
+            raise job.folder.other_inputs(fault, before, job.inputs)
         if any(file.kind == "table" for file in new):
             raise ConfigError(f"{job.folder.path} cannot grow by a data set: build one from all records")
-    omitted = all_omitted(published, job.omitted)
-    return replace(job, files=new, omitted=omitted, with_records=published.members.with_records, earlier=before)
+    return replace(
+        job,
+        files=new,
+        inputs=all_inputs(before, input_list(new)),
+        omitted=all_omitted(published, job.omitted),
+        with_records=published.members.with_records,
+    )
 
 
 def _growth(folder: WorkFolder, published: Manifest) -> Growth:

@@ -144,6 +144,35 @@ def build(overwrite: bool, yes: bool, as_json: bool, **arguments: Any) -> None:
 
 
 @cli.command()
+@click.argument("dataset", metavar="DATASET")
+@click.option("--output", "-o", metavar="DIR", help="Leave the data set as it is, and write another one.")
+@click.option("--workers", type=click.IntRange(min=0), metavar="N", help="Worker processes (0: none).")
+@click.option("--executor", metavar="NAME", help="Where tasks run: local.")
+@_set_option
+@_json_option
+def compact(dataset: str, output: str | None, as_json: bool, **arguments: Any) -> None:
+    """Build a data set that grew again, as one build of all its inputs would have made it.
+
+    Counts are exact again and all rows are mixed. The data set can be read until the new one takes its place.
+    """
+    from pipeline import report
+    from pipeline.arguments import Arguments, config_of_run
+    from pipeline.compact import compact as compact_dataset
+    from pipeline.compact import run_settings
+    from pipeline.explain import config_of as config_of_dataset
+    from pipeline.load import open_dataset
+    from pipeline.progress import Progress
+
+    _require_path(dataset)
+    config = run_settings(config_of_run(Arguments(**arguments)))
+    built = compact_dataset(dataset, config, output, Progress())
+    whole = config_of_dataset(open_dataset(built.path)).model_copy(update={"run": config.run})
+    _say(as_json, report.facts(built, whole), report.lines(built, whole))
+    if report.failures(built, whole):
+        raise click.exceptions.Exit(FAILED)
+
+
+@cli.command()
 @_build_options
 @_json_option
 def plan(as_json: bool, **arguments: Any) -> None:

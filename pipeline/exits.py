@@ -42,6 +42,7 @@ def _codes() -> tuple[tuple[type[Exception], int], ...]:
     from pipeline.columns import ShardError
     from pipeline.config import ConfigError
     from pipeline.manifest import ManifestError
+    from pipeline.pieces import DamagedWork
     from pipeline.show import RecordError
     from pipeline.stored import TableError
     from pipeline.workfolder import FolderBusy, FolderMismatch
@@ -50,6 +51,7 @@ def _codes() -> tuple[tuple[type[Exception], int], ...]:
         (ConfigError, WRONG_USAGE),
         (FolderMismatch, WRONG_USAGE),
         (FolderBusy, BUSY),
+        (DamagedWork, INPUT_OUTPUT),
         (BuildError, FAILED),
         (ManifestError, FAILED),
         (ShardError, FAILED),

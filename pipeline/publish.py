@@ -17,7 +17,7 @@ from pipeline.config import Config
 from pipeline.decide import rows_filled_in
 from pipeline.dedup import PARTS
 from pipeline.files import sha256_of_file, whole_file, write_whole
-from pipeline.growth import Growth, Listed, all_inputs, growth_entry, input_fingerprint, input_list
+from pipeline.growth import Growth, Listed, growth_entry, input_fingerprint
 from pipeline.manifest import GrowthEntry, Manifest
 from pipeline.pieces import read_records, whole_table
 from pipeline.positionstages import Blocks
@@ -41,9 +41,9 @@ class BuildError(RuntimeError):
 class Job:
     """What is to be built, from what, and where; ``fingerprint`` is that of the configuration.
 
-    ``with_records``: members with records that were read before, for the data set which is built again or grows (else
-    0); ``earlier``: the inputs that were read before; ``growth``: of a data set that is there (None: it is the first
-    build).
+    ``inputs``: what is recorded of all inputs of the data set, of which ``files`` are read now; ``with_records``:
+    members with records that were read before, for the data set which is built again or grows (else 0); ``growth``: of
+    a data set that is there (None: it is the first build).
     """
 
     config: Config
@@ -52,15 +52,10 @@ class Job:
     layout: Layout
     folder: WorkFolder
     files: Sequence[InputFile]
+    inputs: Listed
     omitted: Sequence[Omitted]
     with_records: int = 0
-    earlier: Listed = field(default_factory=list)
     growth: Growth | None = None
-
-    @property
-    def inputs(self) -> Listed:
-        """Return what is recorded of all inputs of the data set."""
-        return all_inputs(self.earlier, input_list(self.files))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,10 @@ _OF_BYTES = ("input", "parse")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What the first build of a data set found beside the records: its members with records and the rest."""
+    """A data set that is built again: its manifest, and what was found beside the records, its members with records and
+    the rest."""
 
+    manifest: Manifest
     with_records: int
     omitted: tuple[Omitted, ...]
 
@@ -47,7 +49,7 @@ def origin_of(config: Config, files: Sequence[InputFile], omitted: Sequence[Omit
             f"the records of {folder} are not read again, so how they were read cannot change:\n"
             + "\n".join(differences)
         )
-    return Origin(manifest.members.with_records, tuple(_omitted(manifest, folder)))
+    return Origin(manifest, manifest.members.with_records, tuple(_omitted(manifest, folder)))
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:

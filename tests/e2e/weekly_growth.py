@@ -2,9 +2,9 @@
 
     python tests/e2e/weekly_growth.py ARCHIVE [--weeks 4] [--set key=value ...]
 
-The members of ARCHIVE (zip or tar) are dealt out to as many zips as there are weeks; each week one more lies in the input
-folder. After every week the data set must verify; games keep their ids, status and parts, shards their bytes, and no key
-is stored twice. After ``goplanes compact`` all files must equal those of one build of all weeks.
+The members of ARCHIVE (zip or tar) are dealt out to as many zips as there are weeks; each week one more lies in the
+input folder. After every week the data set must verify; games keep their ids, status and parts, shards their bytes, and
+no key is stored twice. After ``goplanes compact`` all files must equal those of one build of all weeks.
 """
 
 import argparse
@@ -107,7 +107,9 @@ def main() -> None:
             games, files = games_of(output), hashes(output)
             moved = [game for game, facts in before_games.items() if games.get(game) != facts]
             changed = [name for name in before_files if name.startswith("t") and files.get(name) != before_files[name]]
-            changed += [name for name in before_files if name.startswith("val") and files.get(name) != before_files[name]]
+            changed += [
+                name for name in before_files if name.startswith("val") and files.get(name) != before_files[name]
+            ]
             repeats = repeated_keys(output)
             print(
                 f"{week.name}: {len(games):,} records, {len(files):,} files, verified; {len(moved)} games changed, "
