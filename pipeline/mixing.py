@@ -26,7 +26,7 @@ from pipeline.blocks import (
 )
 from pipeline.columns import BLOCK_ROWS, Columns, Layout, join, slice_rows, take_rows
 from pipeline.config import Config
-from pipeline.pieces import Piece, bucket_of, read_records, read_tables, write_many
+from pipeline.pieces import Piece, bucket_of, read_records, read_tables, write_pieces
 
 _LISTS = ("policy_moves", "policy_counts")
 _COUNT = np.dtype("<u8")
@@ -62,7 +62,7 @@ def spread_block(task: SpreadTask) -> dict[str, Any]:
                 yield _table_of(join(list(batches)), words[start:end])
         yield np.concatenate([np.zeros(0, dtype=_COUNT), *counts]).astype(_COUNT)
 
-    write_many(task.out, sum(plan.shards for plan in plans) + 1, pieces(), "zstd")
+    write_pieces(task.out, pieces(), "zstd")
     return {"rows": sum(len(words) for _, _, words in orders)}
 
 

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipeline.pieces import bucket_of, discard, read_tables, routed, write_pieces
+from pipeline.pieces import bucket_of, read_tables, routed, whole_table, write_pieces
 from pipeline.reasons import Status
 from pipeline.table import KEYS, MARKS, PART_SCHEMA
 
@@ -42,7 +41,7 @@ _WINNERS = {None: 0, "B": 1, "W": 2, "draw": 3, "void": 4}
 
 @dataclass(frozen=True, slots=True)
 class RouteTask:
-    """Route some row groups, (part, number) each, into the file ``out``, a piece for each range; ``cuts``: the
+    """Route some pieces of parts, (part, number) each, into the file ``out``, a piece for each range; ``cuts``: the
     place at which each range but the first begins."""
 
     groups: tuple[tuple[str, int], ...]
@@ -94,7 +93,7 @@ def cuts_of(samples: Sequence[list[Any]]) -> tuple[Place, ...]:
 
 
 def grouped(parts: Sequence[str], lengths: Sequence[Sequence[int]]) -> list[tuple[tuple[str, int], ...]]:
-    """Return the row groups that each routing task takes; ``lengths``: the rows of every row group of each part."""
+    """Return the pieces that each routing task takes; ``lengths``: the rows of every piece of each part."""
     tasks: list[tuple[tuple[str, int], ...]] = []
     group: list[tuple[str, int]] = []
     records = 0
@@ -117,23 +116,12 @@ def route_part(task: RouteTask) -> dict[str, int]:
     """Run a RouteTask. Raises DamagedWork, OSError."""
     pieces: list[list[pa.Table]] = [[] for _ in range(len(task.cuts) + 1)]
     for part, group in task.groups:
-        table = _row_group(part, group)
+        table = whole_table(part, group)
         goals = np.array([bisect_right(task.cuts, place) for place in _places(table)], dtype=np.int64)
         for goal in np.unique(goals).tolist():
             pieces[goal].append(table.take(pa.array(np.flatnonzero(goals == goal))))
     write_pieces(task.out, [pa.concat_tables(tables).combine_chunks() if tables else None for tables in pieces])
     return {}
-
-
-def _row_group(part: str, number: int) -> pa.Table:
-    path = f"{part}.parquet"
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return file.read_row_group(number).cast(PART_SCHEMA)
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise discard(path) from None  # a page whose checksum is wrong is an OSError without a number
 
 
 def order_range(task: OrderTask) -> dict[str, int]:

@@ -21,7 +21,7 @@ from pipeline.files import whole_file
 
 _MAGIC = b"goplane1"
 _ENTRY = np.dtype([("start", "<u8"), ("length", "<u8"), ("crc", "<u8")])
-_HEADER = len(_MAGIC) + 8
+_TRAILER = 8 + len(_MAGIC)
 
 Piece: TypeAlias = pa.Table | NDArray[Any] | None
 
@@ -43,33 +43,26 @@ def discard(path: str | Path) -> DamagedWork:
     return DamagedWork(str(path))
 
 
-def write_pieces(path: str | Path, pieces: Sequence[Piece]) -> None:
-    """Write a file of pieces, whole. Raises OSError."""
-    write_many(path, len(pieces), pieces)
-
-
-def write_many(path: str | Path, count: int, pieces: Iterable[Piece], compression: str | None = None) -> None:
-    """Write ``count`` pieces, taken one at a time, tables with Arrow's ``compression``. Raises OSError."""
-    entries = np.zeros(count, dtype=_ENTRY)
+def write_pieces(path: str | Path, pieces: Iterable[Piece], compression: str | None = None) -> None:
+    """Write a file of pieces, whole, taking one at a time; tables with Arrow's ``compression``. Raises OSError."""
+    entries = []
     with whole_file(path) as temporary, temporary.open("wb") as file:
-        file.write(_MAGIC + count.to_bytes(8, "little") + entries.tobytes())
         for number, piece in enumerate(pieces):
             data = _bytes_of(piece, compression)
-            entries[number] = file.tell(), len(data), _checksum(number, data)
+            entries.append((file.tell(), len(data), _checksum(number, data)))
             file.write(data)
-        file.seek(_HEADER)
-        file.write(entries.tobytes())
+        file.write(np.array(entries, dtype=_ENTRY).tobytes() + len(entries).to_bytes(8, "little") + _MAGIC)
 
 
-def read_table(path: str | Path, number: int = 0) -> pa.Table | None:
+def read_table(path: str | Path, number: int) -> pa.Table | None:
     """Return a piece that is a table, or None where it is nothing. Raises DamagedWork, OSError."""
     data = _read(path, number)
     return pa.ipc.open_stream(data).read_all() if len(data) else None
 
 
-def whole_table(path: str | Path) -> pa.Table:
-    """Return the table that is the first piece, which is there. Raises DamagedWork, OSError."""
-    table = read_table(path)
+def whole_table(path: str | Path, number: int = 0) -> pa.Table:
+    """Return a piece that is a table and has to be there. Raises DamagedWork, OSError."""
+    table = read_table(path, number)
     if table is None:
         raise discard(path)
     return table
@@ -113,13 +106,17 @@ def _checksum(number: int, data: Any) -> int:
 
 def _read(path: str | Path, number: int) -> bytes:
     with open(path, "rb") as file:
-        header = file.read(_HEADER)
-        file.seek(_HEADER + number * _ENTRY.itemsize)
-        entry = file.read(_ENTRY.itemsize)
-        if header[: len(_MAGIC)] != _MAGIC or len(entry) < _ENTRY.itemsize:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - _TRAILER))
+        trailer = file.read(_TRAILER)
+        table = size - _TRAILER - int.from_bytes(trailer[:8], "little") * _ENTRY.itemsize
+        place = table + number * _ENTRY.itemsize
+        whole = len(trailer) == _TRAILER and trailer[8:] == _MAGIC
+        if not whole or not 0 <= table <= place <= size - _TRAILER - _ENTRY.itemsize:
             raise discard(path)
-        start, length, crc = (int(value) for value in np.frombuffer(entry, dtype=_ENTRY)[0])
-        if start + length > os.fstat(file.fileno()).st_size:
+        file.seek(place)
+        start, length, crc = np.frombuffer(file.read(_ENTRY.itemsize), dtype=_ENTRY)[0].tolist()
+        if start + length > table:
             raise discard(path)
         file.seek(start)
         data = file.read(length)

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipeline.board import LEGAL
 from pipeline.config import Config
 from pipeline.faults import REASONS, describe
-from pipeline.files import read_report, sha256_of_file, whole_file, write_report
+from pipeline.files import read_report, write_report
 from pipeline.filters import unwanted
 from pipeline.game import Game
 from pipeline.gamekeys import game_keys, turned_game_keys
@@ -26,6 +25,7 @@ from pipeline.games import Games, terms_of
 from pipeline.genre import no_game
 from pipeline.ordering import samples_of
 from pipeline.parse import Rejected, records_of
+from pipeline.pieces import write_pieces
 from pipeline.reasons import Flag, Reason, Status
 from pipeline.replay import Replayed, replay
 from pipeline.rules import rule_set
@@ -43,8 +43,8 @@ Found = tuple[Row, Game | Rejected | None]
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """Read ``unit`` under ``config`` into ``part`` + ".parquet" and ".json"; ``needs_komi``: the scheme shows one;
-    ``growth``: the number of this build, 0 for the first."""
+    """Read ``unit`` under ``config`` into ``part``, a file of pieces, and ``part`` + ".json"; ``needs_komi``: the
+    scheme shows one; ``growth``: the number of this build, 0 for the first."""
 
     unit: Unit
     config: Config
@@ -122,38 +122,31 @@ def _weight_of(record: Game | Rejected | None) -> int:
 
 
 def _write_part(part: str, tables: Iterable[pa.Table]) -> dict[str, Any]:
-    """Write a part, a row group for each table; return how many rows each has, and the samples by which they are
-    cut."""
+    """Write a part, a piece for each table; return how many rows each has, and the samples by which they are cut."""
     groups: list[int] = []
     samples: list[list[Any]] = []
-    with (
-        whole_file(f"{part}.parquet") as temporary,
-        pq.ParquetWriter(temporary, PART_SCHEMA, compression="zstd", write_page_checksum=True) as writer,
-    ):
+
+    def noted() -> Iterator[pa.Table]:
         for table in tables:
-            writer.write_table(table, row_group_size=max(1, table.num_rows))
+            yield table
             groups.append(table.num_rows)
-            samples += samples_of(table)
+            samples.extend(samples_of(table))
+
+    write_pieces(part, noted(), "zstd")
     return {"records": sum(groups), "groups": groups, "samples": samples}
 
 
 def _write_report(part: str, facts: dict[str, Any], with_records: int, omitted: list[Omitted]) -> dict[str, Any]:
     """Write the report of a part, which marks it as complete."""
-    report = {
-        **facts,
-        "with_records": with_records,
-        "omitted": [_omitted_item(item) for item in omitted],
-        "sha256": sha256_of_file(f"{part}.parquet"),
-    }
+    report = {**facts, "with_records": with_records, "omitted": [_omitted_item(item) for item in omitted]}
     write_report(f"{part}.json", report)
     return report
 
 
 def finished_report(part: str) -> dict[str, Any] | None:
-    """Return the report of a part that is complete, None where it has to be made."""
-    report = read_report(f"{part}.json")
-    path = Path(f"{part}.parquet")
-    return report if report and path.is_file() and sha256_of_file(path) == report["sha256"] else None
+    """Return the report of a part that is complete, None where it has to be made. (A part that is damaged is removed by
+    whoever finds it.)"""
+    return read_report(f"{part}.json") if Path(part).is_file() else None
 
 
 def failed_part(task: ReadTask, detail: str) -> dict[str, Any]:

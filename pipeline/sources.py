@@ -29,7 +29,8 @@ from pipeline.archives import (
     private,
     read_archive,
 )
-from pipeline.files import NotAFileError, require_file, whole_file
+from pipeline.files import NotAFileError, require_file
+from pipeline.pieces import whole_table, write_pieces
 from pipeline.reasons import Reason
 from pipeline.streams import archive_kind
 from pipeline.vendor import HEAD, holds_records
@@ -371,7 +372,7 @@ def _loose(file: InputFile) -> Member:
 
 
 def spool(file: InputFile, limits: config.Input, folder: str) -> list[Unit]:
-    """Read a stream archive once and write its members in blocks to ``folder``, as Arrow files.
+    """Read a stream archive once and write its members in blocks to ``folder``, as files of pieces.
 
     A block appears whole; its name and bytes depend on the archive, its source and ``limits`` alone. Raises
     ``InputChangedError``, and ``OSError`` where the folder cannot be written.
@@ -405,14 +406,12 @@ def _write_block(path: str, block: list[Member | Omitted]) -> None:
         for one in block
     ]  # fmt: skip
     columns = [pa.array(column, kind.type) for column, kind in zip(zip(*rows, strict=True), _BLOCK, strict=True)]
-    with whole_file(path) as temporary, open(temporary, "wb") as handle, pa.ipc.new_file(handle, _BLOCK) as writer:
-        writer.write_batch(pa.record_batch(columns, schema=_BLOCK))
+    write_pieces(path, [pa.Table.from_arrays(columns, schema=_BLOCK)])
 
 
 def _spooled(unit: Unit) -> Iterator[Member | Omitted]:
     (file,) = unit.files
-    with pa.OSFile(unit.spool, "rb") as handle:
-        block = pa.ipc.open_file(handle).read_all()
+    block = whole_table(unit.spool)
     for member, data, status, reason, detail in zip(*(column.to_pylist() for column in block.columns), strict=True):
         if data is not None:
             yield Member(file.source, member, data)

@@ -29,6 +29,7 @@ from pipeline.warm import warm_up
 Task = TypeVar("Task")
 
 _LABEL_BYTES = 150  # of a row beside its planes: labels, and its place in the block and in the shuffle
+_TABLE_BYTES = 200 * 10**6  # of some hundred records of the game table, keyed
 _WORKER_BYTES = 200 * 10**6  # of a worker with its libraries and kernels loaded
 
 
@@ -134,8 +135,8 @@ class Stages:
             ReadTask(unit, self.config, str(folder / f"part-{number:06d}"))
             for number, unit in enumerate(spool_table(file, str(folder)))
         ]
-        done = [f"{task.part}.parquet" for task in tasks]
-        return [task.part for task in tasks], self._run_steps("hold", each(hold_unit, tasks, done), 200 * 10**6)
+        parts = [task.part for task in tasks]
+        return parts, self._run_steps("hold", each(hold_unit, tasks, parts), _TABLE_BYTES)
 
     def _read(self) -> tuple[list[str], list[dict[str, Any]]]:
         """Read all inputs into parts of the game table; return the parts and their reports."""
