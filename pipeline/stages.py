@@ -4,11 +4,11 @@ Each stage is a set of pure tasks whose outputs lie under ``.goplanes/work``. Re
 time, are not done again for a task whose output is whole, so that the same command goes on after a kill.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from pipeline import machine
 from pipeline.blocks import EncodeTask, encode_block, finished_encoding
 from pipeline.config import Config
 from pipeline.dedup import PARTS
@@ -238,15 +238,15 @@ class Stages:
 
 
 def worker_count(config: Config) -> int:
-    """Return how many worker processes a build has: ``run.workers``, or one a core."""
-    return (os.cpu_count() or 1) if config.run.workers is None else config.run.workers
+    """Return how many worker processes a build has: ``run.workers``, or one a core and no more than memory allows."""
+    if config.run.workers is not None:
+        return config.run.workers
+    return max(1, min(machine.cores(), memory_limit(config) // (_WORKER_BYTES + _TABLE_BYTES) - 1))
 
 
 def memory_limit(config: Config) -> int:
-    """Return the bytes a build may use: ``run.memory``, or half of the machine's."""
-    if config.run.memory is not None:
-        return config.run.memory
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    """Return the bytes a build may use: ``run.memory``, or half of what the machine has."""
+    return machine.memory() // 2 if config.run.memory is None else config.run.memory
 
 
 def _refuse_dead(reports: Sequence[Any], names: Sequence[str]) -> None:

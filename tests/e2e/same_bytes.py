@@ -21,7 +21,7 @@ import tarfile
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 DEALT = 4
@@ -44,11 +44,12 @@ def records(archive: Path) -> Iterator[tuple[str, bytes]]:
                 yield member.name, handle.read()
 
 
-def deal(archive: Path, games: int, folder: Path) -> list[str]:
-    """Write the first games into four zips; return their paths."""
+def deal(archives: Sequence[Path], games: int, folder: Path) -> list[str]:
+    """Write the first games of the archives into four zips; return their paths."""
     paths = [folder / f"deal-{number}.zip" for number in range(DEALT)]
     files = [zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) for path in paths]
-    for number, (name, data) in zip(range(games), records(archive), strict=False):
+    found = (record for archive in archives for record in records(archive))
+    for number, (name, data) in zip(range(games), found, strict=False):
         files[number % DEALT].writestr(zipfile.ZipInfo(name), data)
     for file in files:
         file.close()
@@ -71,6 +72,7 @@ class Builds:
         self.inputs, self.folder, self.format = inputs, folder, shard_format
         self.expected: dict[str, str] = {}
         self.seconds = 0.0
+        self.size = 0  # bytes of all published files
 
     def start(self, output: Path, workers: int, inputs: list[str] | None = None) -> "subprocess.Popen[bytes]":
         """Start a build in a process group of its own."""
@@ -89,6 +91,20 @@ class Builds:
         if code != 0:
             raise SystemExit(f"{self.format}: a build ended with exit code {code}; see {self.folder / 'build.log'}")
         return time.perf_counter() - begun
+
+    def measure(self, workers: int) -> None:
+        """Build for the first time; the others are compared with it. Stops where it is too small to prove anything."""
+        output = self.folder / "out"
+        self.seconds = self.finish(output, workers)
+        self.expected = digest(output)
+        self.size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
+        manifest = json.loads((output / "dataset.json").read_text())
+        shards, kept = len(manifest["shards"]), manifest["records"]["kept"]
+        blocks = -(-kept // manifest["config"]["output"]["games_per_block"])
+        print(f"{self.format}: {kept} games, {blocks} blocks, {shards} shards, {self.seconds:.0f} s, {workers} workers")
+        if kept < 1000 or blocks < 3 or shards < 8 or self.seconds < LEAST_SECONDS:
+            raise SystemExit("too small to prove anything: raise --games")
+        shutil.rmtree(output)
 
     def compare(self, what: str, output: Path) -> None:
         """Compare a finished data set with the first one, then remove it."""
@@ -135,15 +151,7 @@ def kill(build: "subprocess.Popen[bytes]", target: str, chance: random.Random) -
 def run(builds: Builds, kills: int, chance: random.Random) -> None:
     """Run all builds of one format."""
     output = builds.folder / "out"
-    builds.seconds = builds.finish(output, 1)
-    builds.expected = digest(output)
-    manifest = json.loads((output / "dataset.json").read_text())
-    shards, kept = len(manifest["shards"]), manifest["records"]["kept"]
-    blocks = -(-kept // manifest["config"]["output"]["games_per_block"])
-    print(f"{builds.format}: {kept} games, {blocks} blocks, {shards} shards, {builds.seconds:.0f} s with 1 worker")
-    if kept < 1000 or blocks < 3 or shards < 8 or builds.seconds < LEAST_SECONDS:
-        raise SystemExit("too small to prove anything: raise --games")
-    shutil.rmtree(output)
+    builds.measure(1)
     for workers in (2, 4):
         seconds = builds.finish(output, workers)
         builds.compare(f"{workers} workers ({seconds:.0f} s)", output)
@@ -170,7 +178,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        inputs = deal(options.archive, options.games, folder)
+        inputs = deal([options.archive], options.games, folder)
         for shard_format in options.formats.split(","):
             run(Builds(inputs, folder, shard_format), options.kills, random.Random(options.seed))
     print("all builds gave the same bytes")
