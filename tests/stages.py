@@ -10,15 +10,21 @@ import numpy as np
 import pyarrow as pa
 from random_games import Line, random_line, turned
 
-from pipeline.blocks import EncodeTask, IndexTask, encode_block, index_block, read_arrow
+from pipeline.blocks import EncodeTask, ShardPlan, encode_block
 from pipeline.build import check_config
 from pipeline.columns import Columns, Layout
 from pipeline.config import Config, make_config
-from pipeline.decide import decide_games, published_table, whole_table, write_blocks
+from pipeline.decide import rows_filled_in
+from pipeline.dedup import PARTS
+from pipeline.gamestages import DecidedGames, decided_games
+from pipeline.pieces import read_records, whole_table
+from pipeline.positionstages import Blocks, decided_positions
 from pipeline.read import ReadTask, read_unit
-from pipeline.rows import Decided, decide_positions
+from pipeline.rows import ROWS_OF_GAME, shard_plans
 from pipeline.shard import check, read
 from pipeline.sources import find_inputs, units
+from pipeline.steps import Step, do_all
+from pipeline.table import PART_SCHEMA
 
 LETTERS = "abcdefghijklmnopqrstuvwxy"
 # The random games are legal under these rules.
@@ -83,13 +89,25 @@ class Staged:
 
     config: Config
     layout: Layout
-    table: pa.Table  # as published
-    blocks: list[pa.Table]
-    keys: list[pa.Table]
-    indexed: list[dict[str, int]]
-    decided: Decided
+    games: DecidedGames
+    found: Blocks
+    plans: list[tuple[ShardPlan, ...]]
+    tasks: list[EncodeTask]
     reports: list[dict[str, Any]]
     output: Path
+
+    @property
+    def table(self) -> pa.Table:
+        """Return the game table as it is published."""
+        return pa.concat_tables(
+            rows_filled_in(whole_table(path), read_records(self.found.counts, number, ROWS_OF_GAME), 0)
+            for number, path in enumerate(self.games.tables)
+        )
+
+    @property
+    def blocks(self) -> list[pa.Table]:
+        """Return the games of every block."""
+        return [whole_table(path) for path in self.found.games]
 
     @property
     def shards(self) -> list[dict[str, Any]]:
@@ -111,6 +129,26 @@ class Staged:
         return joined
 
 
+def read_parts(config: Config, folder: Path, size: int = 7) -> tuple[list[str], list[dict[str, Any]]]:
+    """Read the inputs, ``size`` files a part; return the parts and their reports."""
+    files, _ = find_inputs(config.input)
+    made = units(files, config.input, size=size)
+    parts = [str(folder / f"part-{number:06d}") for number in range(len(made))]
+    return parts, [read_unit(ReadTask(unit, config, part)) for unit, part in zip(made, parts, strict=True)]
+
+
+def read_part(part: str, report: dict[str, Any]) -> pa.Table:
+    """Return the rows of a part."""
+    tables = [whole_table(part, number) for number in range(len(report["groups"]))]
+    assert [table.num_rows for table in tables] == report["groups"]
+    return pa.concat_tables([PART_SCHEMA.empty_table(), *tables])
+
+
+def run_all(_stage: str, steps: Sequence[Step], memory: int) -> list[dict[str, Any]]:
+    """Do the steps of any stage in this process."""
+    return do_all(steps, memory)
+
+
 @np.errstate(over="ignore")  # uint64 wraps where kernels run as plain Python; fixtures come before conftest's
 def run_stages(folder: Path, games: dict[str, str], **tables: dict[str, Any]) -> Staged:
     """Read, decide, index, decide and encode the games under ``folder``."""
@@ -118,34 +156,16 @@ def run_stages(folder: Path, games: dict[str, str], **tables: dict[str, Any]) ->
     inputs = write_games(folder / "in", games)
     config = make_config({"rules": RULES, **tables, "input": {"paths": [str(inputs)]}}, "test")
     _scheme, layout = check_config(config)
-    parts = [str(folder / f"part-{number}") for number in range(100)]
-    files, _ = find_inputs(config.input)
+    work, output = folder / "work", folder / "out"
+    for path in (work, *(output / split for split in PARTS)):
+        path.mkdir(parents=True, exist_ok=True)
+    parts, reports = read_parts(config, work)
+    decided = decided_games(parts, reports, config, work, 0, do_all)
+    found = decided_positions(decided, config, layout, work, [], run_all)
+    images = [report["images"] for report in found.reports]
+    plans = shard_plans(images, [0] * len(PARTS), config.output.rows_per_shard)
     tasks = [
-        ReadTask(unit, config, part) for unit, part in zip(units(files, config.input, size=7), parts, strict=False)
+        EncodeTask(block, row, str(output), f"{row}.shards.json", plan, config, layout)
+        for block, row, plan in zip(found.games, found.rows, plans, strict=True)
     ]
-    for task in tasks:
-        read_unit(task)
-    table = decide_games(whole_table([task.part for task in tasks]), config)
-    blocks = write_blocks(table, config, folder)
-    keys = [path.replace("games-", "keys-") for path in blocks]
-    rows = [path.replace("games-", "rows-") for path in blocks]
-    indexed = [index_block(IndexTask(path, key, config)) for path, key in zip(blocks, keys, strict=True)]
-    decided = decide_positions(blocks, keys, rows, config)
-    output = folder / "out"
-    for split in ("train", "val", "test"):
-        (output / split).mkdir(parents=True, exist_ok=True)
-    reports = [
-        encode_block(EncodeTask(block, row, str(output), f"{row}.json", plans, config, layout))
-        for block, row, plans in zip(blocks, rows, decided.plans, strict=True)
-    ]
-    return Staged(
-        config,
-        layout,
-        published_table(table, decided.rows_of_game),
-        [read_arrow(path) for path in blocks],
-        [read_arrow(path) for path in keys],
-        indexed,
-        decided,
-        reports,
-        output,
-    )
+    return Staged(config, layout, decided, found, plans, tasks, [encode_block(task) for task in tasks], output)

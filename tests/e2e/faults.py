@@ -7,12 +7,12 @@ seconds) is compared with one that nothing happened to. The faults:
 
 - ``killed``: SIGKILL of the parent, of a worker, of the whole group, in turn;
 - ``full-disk``: the output lies on a small tmpfs that fills up, then grows;
-- ``read-only``: the file system of the output is made read-only in the middle, then writable again;
+- ``read-only``: no file can be made in the folders of the output for a while;
 - ``input``: an input vanishes, or changes, and is put back;
 - ``corrupted``: a byte of a file of the work in progress is flipped.
 
 A build that is hit must end with a message and an exit code that is not 0, or with the right bytes; never with a
-manifest beside wrong files. Mounting needs root: without it ``full-disk`` and ``read-only`` are left out, which is said.
+manifest beside wrong files. ``full-disk`` and ``read-only`` need root: without it they are left out, which is said.
 """
 
 import argparse
@@ -32,7 +32,6 @@ from same_bytes import Builds, deal, digest, kill
 KINDS = ("killed", "full-disk", "read-only", "input", "corrupted")
 WORKERS = 2
 GAVE_UP = 4  # exit code of a build that the system refused something
-RACE = 200  # tries to make a file system read-only between two writes
 
 
 def mounted(*arguments: str) -> bool:
@@ -99,22 +98,21 @@ class Faults:
             self.again(f"disk of {size / 1e6:.0f} MB full", disk / "out", code, (GAVE_UP,))
 
     def read_only(self, _: int) -> None:
-        """Make the file system of the output read-only for a while."""
-        disk, wait = self.builds.folder / "disk", self.moment()
-        with small_disk(disk, 8 * self.builds.size):
-            build = self.builds.start(disk / "out", WORKERS)
-            time.sleep(wait)
-            # Refused while a file is open for writing: between two of them it works.
-            tries = (mounted("-o", "remount,ro", str(disk)) for _ in range(RACE))
-            closed = any(tries)
-            code = self.ended(build)
-            mounted("-o", "remount,rw", str(disk))
-            said = "" if closed else " (never refused)"
-            self.again(f"read-only after {wait:.1f} s{said}", disk / "out", code, (GAVE_UP,))
+        """Let no file be made in any folder of the output for a while."""
+        wait = self.moment()
+        build = self.builds.start(self.output, WORKERS)
+        time.sleep(wait)
+        folders = [str(path) for path in (self.output, *self.output.rglob("*")) if path.is_dir()]
+        closed = subprocess.run(["chattr", "+i", *folders], capture_output=True, check=False).returncode == 0
+        code = self.ended(build)
+        subprocess.run(["chattr", "-i", *folders], capture_output=True, check=False)
+        if not closed:
+            raise SystemExit(f"{self.output}: the file system cannot protect a folder")
+        self.again(f"read-only after {wait:.1f} s", self.output, code, (GAVE_UP,))
 
     def input(self, number: int) -> None:
         """Take an input away, or change it, and put it back."""
-        path, wait = Path(self.chance.choice(self.builds.inputs)), self.moment(0.4)
+        path, wait = Path(self.chance.choice(self.builds.inputs)), self.moment(0.12)
         kept = path.with_suffix(".kept")
         shutil.copy2(path, kept)
         build = self.builds.start(self.output, WORKERS)
@@ -178,7 +176,7 @@ def main() -> None:
         }
         for kind in options.only.split(","):
             if kind in {"full-disk", "read-only"} and os.geteuid() != 0:
-                print(f"{kind}: left out, it needs root to mount a file system")
+                print(f"{kind}: left out, it needs root")
                 continue
             for number in range(options.times):
                 happen[kind](number)
