@@ -8,7 +8,8 @@ from pipeline import manifest as manifests
 from pipeline.columns import FORMAT_VERSION, Layout, describe
 from pipeline.compose import COMPOSED, configured_scheme
 from pipeline.config import Config, ConfigError
-from pipeline.executors import Workers
+from pipeline.executors import require_executor, workers_of
+from pipeline.fence import wait_for_tasks
 from pipeline.growth import (
     Growth,
     all_inputs,
@@ -55,8 +56,8 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
     """Build a data set, or go on with one, and return it.
 
     Raises ConfigError for a configuration that cannot work, FolderMismatch where the folder belongs to
-    something else, FolderBusy where another build holds it, BuildError and OSError; and where a data set
-    is built again ManifestError, ShardError and TableError if it is damaged.
+    something else, FolderBusy where another build holds it, BuildError and OSError (a lost cluster is one); and
+    where a data set is built again ManifestError, ShardError and TableError if it is damaged.
     """
     if not isinstance(config, Config):
         raise TypeError(f"build takes a Config (see pipeline.config.make_config), not a {type(config).__name__}")
@@ -91,7 +92,7 @@ def _job(config: Config, progress: Progress) -> tuple[Job, Origin | None]:
     scheme, layout = check_config(config)
     if not config.input.paths:
         raise ConfigError("no input: name files or folders with --input, or in input.paths")
-    folder = WorkFolder(output_path(config))
+    folder = WorkFolder(_place(config))
     with progress.stage("find", 0, "files"):
         files, omitted = find_inputs(config.input, str(folder.path))
     origin = origin_of(config, files, omitted, folder.path)
@@ -103,8 +104,10 @@ def run_job(job: Job, overwrite: bool, progress: Progress) -> Built:
     """Take the folder and run the stages; see ``build``."""
     config, folder = job.config, job.folder
     folder.require_place()
-    with folder.locked():
+    with folder.locked(), workers_of(config, worker_count(config), folder.private) as workers:
+        wait_for_tasks(folder.private, progress.line)
         if overwrite:
+            workers.reach()  # before anything is erased: a cluster that does not answer costs nobody a data set
             folder.erase()
         folder.clear_leftovers()
         published = folder.published()
@@ -117,9 +120,9 @@ def run_job(job: Job, overwrite: bool, progress: Progress) -> Built:
         if published is not None:
             job = replace(job, growth=_growth(folder, published))
             progress.line(f"growing the data set by {len(job.files):,} new of {len(job.inputs):,} inputs")
-        with Workers(worker_count(config)) as workers:
-            stages = Stages(job, workers, progress)
-            return Built(folder.path, stages.run(), progress.seconds, stages.done)
+        workers.reach()
+        stages = Stages(job, workers, progress)
+        return Built(folder.path, stages.run(), progress.seconds, stages.done)
 
 
 def _grown(job: Job, published: Manifest) -> Job:
@@ -183,8 +186,7 @@ def check_config(config: Config) -> tuple[Scheme, Layout]:
     for key, rank in ranks:
         if rank is not None and read_rank(rank)[0] is None:
             raise ConfigError(f"{key} = {rank!r}: not a rank (write 5k, 3d or 1p)")
-    if config.run.executor != "local":
-        raise ConfigError(f"run.executor = {config.run.executor!r}: this version has 'local' alone")
+    require_executor(config)
     return scheme, layout
 
 
@@ -223,6 +225,11 @@ def output_path(config: Config) -> Path:
         return Path(config.output.path)
     name = Path(os.path.abspath(config.input.paths[0])).name
     return Path(f"{name.split('.')[0] or 'games'}-{COMPOSED if config.encode.planes else config.encode.scheme}")
+
+
+def _place(config: Config) -> Path:
+    """Return the data set's folder as tasks are told of it: workers of a cluster stand in folders of their own."""
+    return output_path(config) if config.run.executor == "local" else output_path(config).absolute()
 
 
 def _finished(folder: WorkFolder, manifest: Manifest) -> Manifest:

@@ -109,7 +109,7 @@ def _build_options(function: Function) -> Function:
         click.option("--output", "-o", metavar="DIR", help="The data set's folder."),
         click.option("--scheme", metavar="NAME", help="The feature planes; see `goplanes schemes`."),
         click.option("--workers", type=click.IntRange(min=0), metavar="N", help="Worker processes (0: none)."),
-        click.option("--executor", metavar="NAME", help="Where tasks run: local."),
+        click.option("--executor", metavar="NAME", help="Where tasks run: local, dask or dask://host:port."),
     )
     for option in reversed(options):
         function = option(function)

@@ -218,7 +218,7 @@ class Run(_Table):
         None, description="bounds all processes of a build together (unset: half of the machine's)"
     )
     error_budget: float = Field(1.0, ge=0, le=1, description="allowed share of records rejected, else exit code 1")
-    executor: str = Field("local", description='where tasks run: "local" is all there is in this version')
+    executor: str = Field("local", description='where tasks run: "local", "dask" (a cluster here), "dask://host:port"')
 
 
 class Config(_Table):

@@ -10,21 +10,22 @@ PACKAGE = Path(__file__).parents[1] / "pipeline"
 
 # From the ground up: a module may import only what stands before it.
 _LIST = """
-    reasons values config settings files coordinates jit words symmetry
+    reasons values config settings machine files pieces coordinates jit words symmetry
     charsets text membernames scan rules headers.numbers headers.size headers.komi headers.result headers.handicap
     headers.rank headers.date dialects vendor trees nodes properties
     board zobrist games replay gamekeys faults trace
     spotset passalive areas eyes ladder_search ladder_answers ladders ladders_alphago whatif
     katago_history katago_moves katago_globals katago
     streams tars zips unpacker libarchives archives sources mainline handicaps game plain parse genre weights
-    filters table stored read
+    filters table ordering stored read
     traces
     planes.group planes.stones planes.constants planes.liberties planes.ko planes.recent planes.moves planes.edges
     planes.eyes planes.katago planes.ladders planes.areas planes.terms planes.legality
     schemes compose encode keys augment position
     columns parquet_format shard_parquet shard_hdf5 shard manifest load
-    dedup near blocks rows decide executors workfolder progress warm card publish stages rebuild build
-    report summary gamefile gametable rowcheck recount verify sheet show explain rejects plan stats statlines
+    dedup near sampled compare decide claims labels blocks mixing rows steps gamestages positionstages
+    growth workfolder fence dask_pool executors progress warm card publish stages rebuild build compact
+    report summary gamefile gametable rowcheck expected recount verify sheet show explain rejects plan stats statlines
     arguments exits cli __main__
 """
 ORDER = _LIST.split()
