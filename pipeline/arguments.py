@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.config import Config, ConfigError, make_config
+from pipeline.config import Config, ConfigError, Run, make_config
 from pipeline.settings import preset_names, read_toml, set_value
 
 COMMAND_LINE = "command line"
@@ -38,21 +38,6 @@ def config_of(arguments: Arguments) -> Config:
     tables = _tables(source, arguments.assignments)
     if inputs := [*paths, *arguments.inputs]:
         _put(tables, "input", "paths", inputs)
-    _put_options(tables, arguments)
-    config = make_config(tables, COMMAND_LINE)
-    _require_inputs(config.input.paths)
-    return config
-
-
-def config_of_run(arguments: Arguments) -> Config:
-    """Return the configuration of a command that works on a data set: of the arguments those without records."""
-    tables = _tables(None, arguments.assignments)
-    _put_options(tables, arguments)
-    return make_config(tables, COMMAND_LINE)
-
-
-def _put_options(tables: dict[str, Any], arguments: Arguments) -> None:
-    """Set what has an option of its own."""
     for table, key, value in (
         ("output", "path", arguments.output),
         ("encode", "scheme", arguments.scheme),
@@ -61,6 +46,20 @@ def _put_options(tables: dict[str, Any], arguments: Arguments) -> None:
     ):
         if value is not None:
             _put(tables, table, key, value)
+    config = make_config(tables, COMMAND_LINE)
+    _require_inputs(config.input.paths)
+    return config
+
+
+def run_settings(assignments: Sequence[str], workers: int | None, executor: str | None) -> Run:
+    """Return how to run a command whose other settings are those of a data set. Raises ConfigError for other keys."""
+    tables = _tables(None, assignments)
+    if others := sorted(tables.keys() - {"run"}):
+        raise ConfigError(f"{others[0]}: a data set keeps its own configuration, only run.* can be set")
+    for key, value in (("workers", workers), ("executor", executor)):
+        if value is not None:
+            _put(tables, "run", key, value)
+    return make_config(tables, COMMAND_LINE).run
 
 
 def config_without_inputs(source: str | None, assignments: Sequence[str], scheme: str | None = None) -> Config:

@@ -68,11 +68,11 @@ def build(config: Config, *, overwrite: bool = False, progress: Progress | None 
     return run_job(job, overwrite, progress)
 
 
-def build_again(config: Config, progress: Progress) -> Built:
-    """Build a data set, the one input of ``config``, from its own game table, as one build of all its inputs would
-    have.
+def job_again(config: Config, progress: Progress) -> Job:
+    """Return the job of building a data set, the one input of ``config``, from its own game table, as one build of all
+    its inputs would have.
 
-    Raises what ``build`` raises, and ConfigError where this version would not have built it.
+    Raises ConfigError where this version would not have built it, and where it is damaged what ``build`` raises.
     """
     job, origin = _job(config, progress)
     if origin is None:
@@ -82,9 +82,7 @@ def build_again(config: Config, progress: Progress) -> Built:
             f"{config.input.paths[0]} was built by {origin.manifest.software}, whose results are not those of "
             f"{manifests.SOFTWARE}: build it anew from its records"
         )
-    inputs = listed_inputs(origin.manifest)
-    job = replace(job, inputs=inputs, omitted=origin.omitted, with_records=origin.with_records)
-    return run_job(job, False, progress)
+    return replace(job, inputs=listed_inputs(origin.manifest), omitted=origin.omitted, with_records=origin.with_records)
 
 
 def _job(config: Config, progress: Progress) -> tuple[Job, Origin | None]:
@@ -101,7 +99,7 @@ def _job(config: Config, progress: Progress) -> tuple[Job, Origin | None]:
 
 
 def run_job(job: Job, overwrite: bool, progress: Progress) -> Built:
-    """Take the folder and run the stages; see ``build``."""
+    """Take the folder of a job, ``overwrite``: with nothing in it, and run the stages. Raises what ``build`` raises."""
     config, folder = job.config, job.folder
     folder.require_place()
     with folder.locked(), workers_of(config, worker_count(config), folder.private) as workers:
@@ -150,7 +148,7 @@ def _grown(job: Job, published: Manifest) -> Job:
 
 def _growth(folder: WorkFolder, published: Manifest) -> Growth:
     """Return the growth of a data set that is whole. Raises BuildError where it is not."""
-    _require_files(folder, published)
+    require_files(folder, published)
     try:
         before, games = folder.pinned()
     except DamagedTable as error:
@@ -234,7 +232,7 @@ def _place(config: Config) -> Path:
 
 def _finished(folder: WorkFolder, manifest: Manifest) -> Manifest:
     """Return the manifest of a folder that is complete. Raises BuildError where a file is missing."""
-    _require_files(folder, manifest)
+    require_files(folder, manifest)
     table = folder.path / manifests.GAMES
     if table.stat().st_size != manifest.games.bytes:
         raise _cut_short(table)
@@ -242,7 +240,7 @@ def _finished(folder: WorkFolder, manifest: Manifest) -> Manifest:
     return manifest
 
 
-def _require_files(folder: WorkFolder, manifest: Manifest) -> None:
+def require_files(folder: WorkFolder, manifest: Manifest) -> None:
     """Raise BuildError where a shard is missing or cut short, or there is no game table."""
     for shard in manifest.shards:
         path = folder.path / shard.path

@@ -134,11 +134,12 @@ class MatchTask:
 def match_claims(task: MatchTask) -> dict[str, int]:
     """Run a MatchTask; return how many rows that are there already are ``stale``: they have new occurrences that they
     do not count. Raises DamagedWork, OSError."""
-    claims = read_records(task.claims, task.number, CLAIMS)
-    blocks = np.repeat(np.arange(len(claims)), [len(piece) for piece in claims])
+    pieces = read_records(task.claims, task.number, CLAIMS)
+    claims = np.concatenate([np.zeros(0, dtype=CLAIMS), *pieces])  # a growth may keep no game: there is no block then
+    blocks = np.repeat(np.arange(len(pieces)), np.array([len(piece) for piece in pieces], dtype=np.int64))
     held = np.concatenate([np.zeros(0, dtype=CLAIMS), *read_records(task.held, task.number, CLAIMS)])
-    answers, goals, stale = answers_to(np.concatenate(claims), blocks, held, task.config)
-    write_pieces(task.answers, routed(answers, goals, len(claims)))
+    answers, goals, stale = answers_to(claims, blocks, held, task.config)
+    write_pieces(task.answers, routed(answers, goals, len(pieces)))
     return {"stale": stale}
 
 

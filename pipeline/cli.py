@@ -18,9 +18,11 @@ import click
 from click.core import ParameterSource
 
 from pipeline import __version__
-from pipeline.exits import FAILED, INTERRUPTED, WRONG_USAGE, told
+from pipeline.exits import FAILED, INTERRUPTED, WRONG_USAGE, Ending, told
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_LOGGED = ("build", "compact")  # commands that a schedule runs: their logs have a last line for whoever watches them
 
 
 class Failure(click.ClickException):
@@ -51,8 +53,24 @@ class Commands(click.Group):
             ctx.fail(f"no command {args[0]!r}: {hint}")
         return super().resolve_command(ctx, args)
 
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run the command line; where nobody watches it, the last line on standard error says how it ended."""
+        ending = options.setdefault("obj", Ending())
+        try:
+            return super().main(*arguments, **options)
+        except SystemExit as end:
+            _say_ending(ending, end.code)
+            raise
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; an expected error becomes a message and an exit code."""
+        """Run a command; an expected error becomes a message and an exit code, and is noted for the last line."""
+        try:
+            return self._told(ctx)
+        except click.ClickException as error:
+            ctx.obj.reason = error.format_message()
+            raise
+
+    def _told(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except click.Abort:
@@ -64,6 +82,9 @@ class Commands(click.Group):
             if expected is None:
                 raise
             raise Failure(*expected) from error
+        finally:
+            if ctx.invoked_subcommand in _LOGGED:
+                ctx.obj.command = ctx.invoked_subcommand
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -80,6 +101,25 @@ def _say(as_json: bool, facts: Any, lines: Iterable[str]) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_output()
+
+
+def _say_ending(ending: Ending, code: Any) -> None:
+    """Print the last line of a log; at a terminal the summary is enough."""
+    line = None if sys.stderr.isatty() else ending.line(code if isinstance(code, int) else FAILED)
+    if line is not None:
+        click.echo(line, err=True)
+
+
+def _say_built(as_json: bool, built: Any, config: Any, outcome: str | None = None) -> None:
+    """Print the summary of a build, and end with 1 where it did not go well. ``outcome``: in place of its own."""
+    from pipeline import report
+
+    _say(as_json, report.facts(built, config), report.lines(built, config))
+    ending = click.get_current_context().obj
+    ending.facts = report.log_fields(built, outcome)
+    if failures := report.failures(built, config):
+        ending.reason = "; ".join(failures)
+        raise click.exceptions.Exit(FAILED)
 
 
 def _at_a_terminal() -> bool:
@@ -127,7 +167,6 @@ def build(overwrite: bool, yes: bool, as_json: bool, **arguments: Any) -> None:
     Everything but an input has a default: `goplanes build games.zip` makes 19x19 AlphaGo Zero planes. A data set as
     the input is built again from its game table, without the archives.
     """
-    from pipeline import report
     from pipeline.arguments import Arguments, config_of
     from pipeline.build import build as build_dataset
     from pipeline.build import output_path
@@ -137,10 +176,7 @@ def build(overwrite: bool, yes: bool, as_json: bool, **arguments: Any) -> None:
     output = output_path(config)
     if overwrite and not yes and _at_a_terminal() and (output / "dataset.json").exists():
         click.confirm(f"Replace the data set in {output}?", abort=True, err=True)
-    built = build_dataset(config, overwrite=overwrite, progress=Progress())
-    _say(as_json, report.facts(built, config), report.lines(built, config))
-    if report.failures(built, config):
-        raise click.exceptions.Exit(FAILED)
+    _say_built(as_json, build_dataset(config, overwrite=overwrite, progress=Progress()), config)
 
 
 @cli.command()
@@ -150,26 +186,28 @@ def build(overwrite: bool, yes: bool, as_json: bool, **arguments: Any) -> None:
 @click.option("--executor", metavar="NAME", help="Where tasks run: local.")
 @_set_option
 @_json_option
-def compact(dataset: str, output: str | None, as_json: bool, **arguments: Any) -> None:
-    """Build a data set that grew again, as one build of all its inputs would have made it.
+def compact(
+    dataset: str,
+    output: str | None,
+    workers: int | None,
+    executor: str | None,
+    assignments: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Build a data set that grew again, from its own game table, as one build of all its inputs would have made it.
 
-    Counts are exact again and all rows are mixed. The data set can be read until the new one takes its place.
+    Counts are exact again and all rows are mixed. The data set can be read until the new one takes its place; on the
+    way there is room for both.
     """
-    from pipeline import report
-    from pipeline.arguments import Arguments, config_of_run
+    from pipeline.arguments import run_settings
     from pipeline.compact import compact as compact_dataset
-    from pipeline.compact import run_settings
-    from pipeline.explain import config_of as config_of_dataset
-    from pipeline.load import open_dataset
+    from pipeline.config import make_config
     from pipeline.progress import Progress
 
-    _require_path(dataset)
-    config = run_settings(config_of_run(Arguments(**arguments)))
-    built = compact_dataset(dataset, config, output, Progress())
-    whole = config_of_dataset(open_dataset(built.path)).model_copy(update={"run": config.run})
-    _say(as_json, report.facts(built, whole), report.lines(built, whole))
-    if report.failures(built, whole):
-        raise click.exceptions.Exit(FAILED)
+    run = run_settings(assignments, workers, executor)
+    built = compact_dataset(dataset, run=run, output=output, progress=Progress())
+    config = make_config(built.manifest.config, "dataset.json: config").model_copy(update={"run": run})
+    _say_built(as_json, built, config, "compacted")
 
 
 @cli.command()
@@ -415,9 +453,16 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal cannot show is no reason to fail.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    ending = Ending()
+
+    def say_fault(*fault: Any) -> None:
+        sys.__excepthook__(*fault)
+        _say_ending(ending, FAILED)
+
+    sys.excepthook = say_fault  # of our own faults a log tells everything, and ends as all logs do
     code: Any = 0
     try:
-        cli.main(prog_name="goplanes")
+        cli.main(prog_name="goplanes", obj=ending)
     except SystemExit as end:
         code = end.code
     try:

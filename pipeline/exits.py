@@ -1,14 +1,47 @@
-"""The exit codes of the command, and how each expected error is told."""
+"""The exit codes of the command, how each expected error is told, and the last line of a log."""
 
 import errno
+import json
 import os
-from typing import Final
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 FAILED: Final = 1
 WRONG_USAGE: Final = 2
 BUSY: Final = 3
 INPUT_OUTPUT: Final = 4
 INTERRUPTED: Final = 130
+
+
+_PLAIN = re.compile(r"[^\s\"'=\\]+")  # what stands in a log without quotes
+
+
+@dataclass(slots=True)
+class Ending:
+    """How a command ends that leaves a last line for whoever watches its log: which ``command`` it is (none: another
+    one), what it did, and why it failed."""
+
+    command: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    reason: str = ""
+
+    def line(self, code: int) -> str | None:
+        """Return ``done: key=value ...`` or ``failed: key=value ...``; None where there is nothing to say, as after
+        ``--help``. Of the reason the first line is told; a value with spaces is a JSON string."""
+        if self.command is None or not (code or self.facts):
+            return None
+        fields: dict[str, Any] = {"command": self.command, "exit": code}
+        if code:
+            fields["reason"] = self.reason.partition("\n")[0] or "a fault of goplanes itself, see above"
+        pairs = (f"{name}={_logged(value)}" for name, value in (fields | self.facts).items())
+        return f"{'failed' if code else 'done'}: {' '.join(pairs)}"
+
+
+def _logged(value: Any) -> str:
+    """Return a value as it stands in a log: a line cannot be broken by it, nor a field."""
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) and text.isprintable() else json.dumps(text)
 
 
 def told(error: BaseException) -> tuple[str, int] | None:

@@ -51,7 +51,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = target.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
     try:
         yield temporary
-        _sync(temporary)
+        sync(temporary)
         os.replace(temporary, target)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
@@ -59,7 +59,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             # Libraries leave out the name, or the system's own words.
             raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
         raise
-    _sync(target.parent)
+    sync(target.parent)
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | Callable[[Path], None]) -> None:
@@ -110,7 +110,7 @@ def sha256_of_file(path: str | os.PathLike[str]) -> str:
     return digest.hexdigest()
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Force a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

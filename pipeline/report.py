@@ -89,6 +89,34 @@ def facts(built: Built, config: Config) -> dict[str, Any]:
     }
 
 
+def log_fields(built: Built, outcome: str | None = None) -> dict[str, Any]:
+    """Return the fields of the last line of a log; ``outcome``: what was done, in place of ``built`` or ``grown``.
+
+    Counts are those of the whole data set; ``new_*`` are of its last growth, ``stale`` adds up all of them.
+    """
+    manifest = built.manifest
+    if not built.seconds:
+        outcome = "nothing-to-do"
+    records, growths = manifest.records, manifest.growths
+    fields = {
+        "outcome": outcome or ("grown" if growths else "built"),
+        "path": built.path,
+        "seconds": round(sum(built.seconds.values()), 1),
+        "inputs": len(manifest.inputs),
+        "records": records.seen,
+        "kept": records.kept,
+        "rejected": records.rejected,
+        "rows": manifest.shard_rows,
+        "growths": len(growths),
+        "stale": sum(growth.stale for growth in growths),
+    }
+    if growths and built.seconds:
+        last = growths[-1]
+        fields |= {"new_inputs": last.inputs, "new_records": last.records, "new_kept": last.kept}
+        fields |= {"new_stored": last.stored}
+    return fields
+
+
 def lines(built: Built, config: Config) -> list[str]:
     """Return the summary for people, a line each."""
     manifest = built.manifest

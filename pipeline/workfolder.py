@@ -46,6 +46,13 @@ class WorkFolder:
         self.work = self.private / "work"
         self._before = self.private / "before"
 
+    @property
+    def put_by(self) -> Path:
+        """Return where the folder is for a moment while another one takes its place, on a system that cannot exchange
+        two folders at once."""
+        place = Path(os.path.realpath(self.path))
+        return place.parent / f".{place.name}.before-compact"
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for this process. Raises FolderBusy where another build does."""
@@ -58,6 +65,8 @@ class WorkFolder:
                 lock.seek(0)
                 holder = lock.read(20).strip() or "unknown"
                 raise FolderBusy(f"{self.path}: another build (process {holder}) is at work on this folder") from None
+            if not os.path.exists(lock.name) or not os.path.samestat(os.stat(lock.name), os.fstat(lock.fileno())):
+                raise FolderBusy(f"{self.path}: another folder has just taken the place of this one: run again")
             lock.truncate(0)
             lock.write(f"{os.getpid()}\n")
             lock.flush()
@@ -90,6 +99,8 @@ class WorkFolder:
         """Raise FolderMismatch where no data set may be made: on a file, inside another one, or among other files."""
         if self.path.exists() and not self.path.is_dir():
             raise FolderMismatch(f"{self.path} is a file: choose another --output folder")
+        if not self.path.exists() and (self.put_by / manifests.NAME).is_file():
+            raise FolderMismatch(f"{self.path} was being compacted: run goplanes compact {self.path} first")
         for folder in Path(os.path.realpath(self.path)).parents:
             finished = all(os.path.isfile(folder / name) for name in (manifests.NAME, manifests.GAMES))
             if finished or os.path.isfile(folder / self.private.name / _STATE):
@@ -115,6 +126,14 @@ class WorkFolder:
                 folder.rmdir()
         self.clear_finished()
 
+    def others(self) -> list[str]:
+        """Return the paths, inside the folder, of what is not ours: what ``erase`` leaves there."""
+        parts = [part for part in PARTS if (self.path / part).is_dir()]
+        ours = {*_OURS, *parts, self.private.name}
+        found = [entry.name for entry in self.path.iterdir() if entry.name not in ours]
+        found += [f"{part}/{entry.name}" for part in parts for entry in (self.path / part).iterdir()]
+        return sorted(set(found) - set(self._shards()))
+
     def clear_work(self) -> None:
         """Remove the work in progress."""
         if self.work.exists():
@@ -136,9 +155,8 @@ class WorkFolder:
         Raises DamagedTable where the table is not that of the manifest.
         """
         table, pin = self._before / manifests.GAMES, self._before / manifests.NAME
-        published = (self.path / manifests.NAME).read_bytes()
-        # A growth that was killed may have replaced the table; the manifest, which goes last, says whether it ended.
-        if not (table.is_file() and pin.is_file() and pin.read_bytes() == published):
+        if self.table_folder() != self._before:
+            published = (self.path / manifests.NAME).read_bytes()
             self._before.mkdir(parents=True, exist_ok=True)
             pin.unlink(missing_ok=True)
             table.unlink(missing_ok=True)
@@ -156,6 +174,15 @@ class WorkFolder:
                 "build anew with --overwrite"
             )
         return manifest, table
+
+    def table_folder(self) -> Path:
+        """Return the folder that holds the published manifest together with its game table: this one, or that of the
+        state which a growth set aside. (If it was killed, it may have replaced the table; the manifest, which goes
+        last, says whether it ended.)"""
+        table, pin = self._before / manifests.GAMES, self._before / manifests.NAME
+        published = (self.path / manifests.NAME).read_bytes()
+        pinned = table.is_file() and pin.is_file() and pin.read_bytes() == published
+        return self._before if pinned else self.path
 
     def claim(self, config: dict[str, Any], fingerprint: str, inputs: Listed) -> bool:
         """Make the folder belong to a configuration and inputs, or check that it does; return whether unfinished work

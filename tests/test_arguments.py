@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.arguments import Arguments, config_of, config_without_inputs
-from pipeline.config import ConfigError
+from pipeline.arguments import Arguments, config_of, config_without_inputs, run_settings
+from pipeline.config import ConfigError, Run
 
 
 @pytest.fixture
@@ -80,3 +80,12 @@ def test_a_fault_of_a_file_is_told_under_its_name(records: str, tmp_path: Path) 
 def test_without_inputs_none_is_asked_for() -> None:
     config = config_without_inputs("hdf5", ("split.val=0.2",), "board")
     assert (config.output.format, config.split.val, config.encode.scheme) == ("hdf5", 0.2, "board")
+
+
+def test_how_to_run_alone() -> None:
+    assert run_settings(("run.memory=4GB", "run.workers=1"), 3, None) == Run(workers=3, memory=4 * 10**9)
+    assert run_settings((), None, None) == Run()
+    with pytest.raises(ConfigError, match=r"split: a data set keeps its own configuration, only run\.\*"):
+        run_settings(("run.workers=1", "split.val=0.05"), None, None)
+    with pytest.raises(ConfigError, match=r"did you mean 'run\.workers'"):
+        run_settings(("run.worker=1",), None, None)

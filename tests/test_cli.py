@@ -28,7 +28,7 @@ from pipeline.config import Config, make_config
 from pipeline.exits import told
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ("build", "explain", "init", "inspect", "plan", "schemes", "show", "stats", "verify")
+COMMANDS = ("build", "compact", "explain", "init", "inspect", "plan", "schemes", "show", "stats", "verify")
 ADA = str(EXAMPLES / "loose" / "ada-and-bo.sgf")
 
 
@@ -358,6 +358,8 @@ def test_an_interrupted_build_is_130_and_goes_on(number: signal.Signals, tmp_pat
     assert "interrupted: the same command goes on from here" in errors
     assert "Traceback" not in errors
     assert "leaked" not in errors
+    last = 'failed: command=build exit=130 reason="interrupted: the same command goes on from here"'
+    assert errors.splitlines()[-1] == last
     assert output == ""
     done = command(*arguments)
     assert done.returncode == 0, done.stderr
@@ -484,3 +486,71 @@ def test_a_record_with_an_illegal_move_is_1_from_there_on() -> None:
     result = run("show", broken, "--ply", "42")
     assert result.exit_code == 1
     assert "move 42" in result.stderr
+
+
+def last_line(result: Result) -> str:
+    return str(result.stderr.splitlines()[-1])
+
+
+def test_the_last_line_of_a_log_says_what_a_build_did(tmp_path: Path) -> None:
+    line = ["build", EXAMPLES, "-o", tmp_path / "out", "--workers", "0"]
+    assert last_line(run(*line)).startswith("done: command=build exit=0 outcome=built path=")
+    assert re.search(r" records=43 kept=29 rejected=2 rows=[1-9]\d+ growths=0 ", last_line(run(*line)))
+    assert last_line(run(*line, "--json")).startswith("done: command=build exit=0 outcome=nothing-to-do path=")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        (["build", "--nope"], 2, "No such option"),
+        (["build", "no.zip"], 2, "no such input: no.zip"),
+        (["build", ADA, "-o", "file/out"], 4, "file"),
+        (["build", ADA, "-o", "empty", "--set", "filter.min_moves=999"], 1, "no game was kept"),
+        (["build", EXAMPLES, "-o", "over", "--set", "run.error_budget=0.01"], 1, "% of the records were rejected"),
+        (["compact", "nothing"], 2, "no such file or folder: nothing"),
+        (["compact", "."], 1, "is no data set"),
+    ],
+)
+def test_the_last_line_of_a_log_says_what_failed(
+    arguments: list[Any], code: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    result = run(*arguments)
+    assert result.exit_code == code
+    assert last_line(result).startswith(f"failed: command={arguments[0]} exit={code} reason=")
+    assert reason in last_line(result)
+    assert ("records=" in last_line(result)) == result.stdout.startswith("seen")  # counts of what is there all the same
+
+
+def test_no_last_line_where_nobody_needs_one(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for arguments in (["build", "--help"], ["verify", "nothing"], ["inspect", dataset], ["biuld"], ["--version"]):
+        assert not re.search("^(done|failed):", run(*arguments).stderr, re.MULTILINE)
+    parent, child = os.openpty()
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "-m", "pipeline", "build", "no.zip"]
+    done = subprocess.run(line, stdout=child, stderr=child, env=environment, check=False)
+    os.close(child)
+    said = os.read(parent, 10_000).decode()
+    os.close(parent)
+    assert done.returncode == 2
+    assert "no such input" in said
+    assert "failed:" not in said
+
+
+def test_a_fault_of_ours_ends_a_log_too(tmp_path: Path) -> None:
+    program = (
+        "import sys, pipeline.arguments\n"
+        "def fail(*_):\n    raise ZeroDivisionError('made up')\n"
+        "pipeline.arguments.config_of = fail\n"
+        "from pipeline.cli import main\n"
+        "sys.argv = ['goplanes', 'build', '.']\n"
+        "main()\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert done.returncode == 1
+    assert "ZeroDivisionError: made up" in done.stderr
+    last = 'failed: command=build exit=1 reason="a fault of goplanes itself, see above"'
+    assert done.stderr.splitlines()[-1] == last

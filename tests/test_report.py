@@ -8,9 +8,9 @@ from example_builds import build_examples
 from pipeline.build import Built
 from pipeline.config import make_config
 from pipeline.load import open_dataset
-from pipeline.manifest import Manifest, Records
+from pipeline.manifest import GrowthEntry, Manifest, Records
 from pipeline.reasons import meaning
-from pipeline.report import counted, facts, failures, false_merges, lines, size_text, time_text, wrapped
+from pipeline.report import counted, facts, failures, false_merges, lines, log_fields, size_text, time_text, wrapped
 
 CONFIG = make_config({}, "test")
 
@@ -128,3 +128,26 @@ def test_what_is_left_out_is_told_by_ply(tmp_path: Path) -> None:
     first = 100 * positions.overlap_by_ply["0-9"] / positions.held_out_by_ply["0-9"]
     assert f"0-9: {first:.3g} %" in line
     assert sum(positions.overlap_by_ply.values()) == positions.overlap > 0
+
+
+def test_the_fields_of_a_log(manifest: Manifest) -> None:
+    """Of a first build, of one that grew twice, of one that had nothing to do, and of another command."""
+    first = Built(Path("out"), manifest, {"read": 1.25, "encode": 2.0})
+    said = log_fields(first)
+    assert (said["outcome"], said["seconds"], said["growths"], said["stale"]) == ("built", 3.2, 0, 0)
+    assert (said["inputs"], said["records"]) == (len(manifest.inputs), manifest.records.seen)
+    assert said["rows"] == sum(entry.rows for entry in manifest.shards)
+    assert not any(name.startswith("new_") for name in said)
+    counts = {"inputs": 2, "records": 30, "kept": 20, "seen": 900, "stored": 800, "left_out": 70, "stale": 6}
+    growths = GrowthEntry(**counts | {"stale": 5}), GrowthEntry(**counts)
+    grown = Built(Path("out"), manifest.model_copy(update={"growths": growths}), {"encode": 2.0})
+    said = log_fields(grown)
+    assert (said["outcome"], said["growths"], said["stale"]) == ("grown", 2, 11)
+    new = {name: value for name, value in said.items() if name.startswith("new_")}
+    assert new == {"new_inputs": 2, "new_records": 30, "new_kept": 20, "new_stored": 800}
+    assert log_fields(first, "compacted")["outcome"] == "compacted"
+    idle = Built(Path("out"), grown.manifest, {})
+    for outcome in (None, "compacted"):
+        said = log_fields(idle, outcome)
+        assert said["outcome"] == "nothing-to-do"
+        assert "new_inputs" not in said
