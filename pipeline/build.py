@@ -19,6 +19,7 @@ from pipeline.growth import (
     input_fingerprint,
     input_list,
     listed_inputs,
+    listed_omitted,
 )
 from pipeline.headers.rank import read_rank
 from pipeline.jit import KERNEL_VERSION
@@ -137,11 +138,13 @@ def _grown(job: Job, published: Manifest) -> Job:
             raise job.folder.other_inputs(fault, before, job.inputs)
         if any(file.kind == "table" for file in new):
             raise ConfigError(f"{job.folder.path} cannot grow by a data set: build one from all records")
+        if new and any(item["source"] == manifests.GAMES for item in before):
+            raise ConfigError(f"{job.folder.path} was built from another data set and cannot grow: let that one grow")
     return replace(
         job,
         files=new,
         inputs=all_inputs(before, input_list(new)),
-        omitted=all_omitted(published, job.omitted),
+        omitted=all_omitted(listed_omitted(published, job.folder.path), job.omitted, new),
         with_records=published.members.with_records,
     )
 

@@ -45,6 +45,22 @@ def _numbered(title: str, names: Sequence[str]) -> list[str]:
     return [f"## {title}", "", *listed, ""] if names else []
 
 
+def _growth_lines(manifest: Manifest) -> list[str]:
+    """Return what the rows do not know because the data set has grown, nothing where it has not."""
+    growths = manifest.growths
+    if not growths:
+        return []
+    kept, left_out, stale = (sum(getattr(each, name) for each in growths) for name in ("kept", "left_out", "stale"))
+    times = "once" if len(growths) == 1 else f"{len(growths):,} times"
+    text = f"Grown {times} since the first build, by {kept:,} games (column `growth` of `games.parquet`)."
+    if left_out:
+        text += (
+            f" {left_out:,} of their positions repeat a row that was there and were left out, so the counts of up to "
+            f"{stale:,} rows are stale. `goplanes compact` makes them exact."
+        )
+    return [text]
+
+
 def data_card(manifest: Manifest) -> str:
     """Return the Markdown text of a data set's card."""
     scheme, rows, records = manifest.scheme, manifest.rows, manifest.records
@@ -59,6 +75,7 @@ def data_card(manifest: Manifest) -> str:
         f"on a frame of {manifest.frame[0]} x {manifest.frame[1]} points, as {manifest.storage.format}.",
         f"From {records.seen:,} records: {counts}.",
         "Games were split before anything else, so that equal and turned copies of a game are in one part.",
+        *_growth_lines(manifest),
         *([f"{assumed}: {Flag.KOMI_ASSUMED.meaning}."] if Flag.KOMI_ASSUMED in manifest.flags else []),
         "",
         "## Columns",

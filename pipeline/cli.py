@@ -162,7 +162,7 @@ def _build_options(function: Function) -> Function:
 @click.option("--yes", is_flag=True, help="Do not ask before replacing, at a terminal either.")
 @_json_option
 def build(overwrite: bool, yes: bool, as_json: bool, **arguments: Any) -> None:
-    """Build a data set, or go on with one that was interrupted.
+    """Build a data set, go on with one that was interrupted, or let one grow by the inputs it has gained.
 
     Everything but an input has a default: `goplanes build games.zip` makes 19x19 AlphaGo Zero planes. A data set as
     the input is built again from its game table, without the archives.

@@ -99,7 +99,8 @@ def decide_range(task: DecideTask) -> dict[str, int]:
     games = games.append_column("ordinal", pa.array(ordinals_of(task.number, rows)))
     goals = bucket_of(chain_words(seed_word("block"), ids[rows]), task.blocks)
     pieces = [games.take(pa.array(np.flatnonzero(goals == block))).combine_chunks() for block in range(task.blocks)]
-    write_pieces(task.kept, [piece if piece.num_rows else None for piece in pieces])
+    # A block that no game falls into needs a table too: the first range has one for every block.
+    write_pieces(task.kept, [piece if piece.num_rows or task.number == 0 else None for piece in pieces])
     return {"kept": games.num_rows, "plies": int(games.column("plies").to_numpy().sum(dtype=np.int64))}
 
 

@@ -6,13 +6,13 @@ their ids, parts and rows, new ones add rows of positions that no row has.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pipeline.dedup import PARTS
-from pipeline.manifest import GrowthEntry, Manifest
+from pipeline.manifest import NAME, GrowthEntry, Manifest, ManifestError
 from pipeline.reasons import Reason
 from pipeline.sources import InputFile, Omitted
 
@@ -60,7 +60,7 @@ def input_fault(before: Listed, now: Listed, gone_too: bool = True) -> str | Non
         if source in gained_names:
             return f"{source} changed in place"
         if gone_too:
-            return f"{source} is no longer there"
+            return f"{source} is no longer there (put it back or name it again, and the same command goes on)"
     return None
 
 
@@ -90,16 +90,22 @@ def listed_inputs(manifest: Manifest) -> Listed:
     return [item.model_dump() for item in manifest.inputs]
 
 
-def all_omitted(manifest: Manifest, found: Sequence[Omitted]) -> list[Omitted]:
-    """Return what a data set lists as not read, and after it what was ``found`` in its folders and is not among
-    that."""
+def listed_omitted(manifest: Manifest, path: Path) -> Iterator[Omitted]:
+    """Yield what the data set at ``path`` lists as not read. Raises ManifestError for a reason that nobody knows."""
     known = {reason.value: reason for reason in Reason}
-    before = [
-        Omitted(entry.source, entry.member, entry.status, known[entry.reason], entry.detail)
-        for entry in manifest.omitted
-    ]
-    there = set(before)
-    return before + [item for item in found if item not in there]
+    for entry in manifest.omitted:
+        if entry.reason not in known:
+            raise ManifestError(f"{path / NAME}: omitted: no reason is named {entry.reason[:80]!r}")
+        yield Omitted(entry.source, entry.member, entry.status, known[entry.reason], entry.detail)
+
+
+def all_omitted(before: Iterable[Omitted], found: Sequence[Omitted], new: Iterable[InputFile]) -> list[Omitted]:
+    """Return what was not read ``before``, the files apart that are read now (``new``), and after it what was ``found``
+    in folders and is not among that."""
+    read = {file.source for file in new}
+    kept = [item for item in before if item.source not in read]
+    there = set(kept)
+    return kept + [item for item in found if item not in there]
 
 
 def growth_entry(growth: Growth, inputs: int, records: int, kept: int, positions: dict[str, int]) -> GrowthEntry:

@@ -7,6 +7,7 @@ run (time, host, workers, memory) and holds no absolute path, so equal builds gi
 import json
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -288,23 +289,37 @@ def sum_faults(manifest: Manifest) -> list[str]:
             positions.stored + positions.merged + positions.overlap + positions.sampled_out,
         ),
     ]
-    later = [
-        ("records", records.seen),
-        ("kept", records.kept),
-        ("seen", positions.seen),
-        ("stored", positions.stored),
-        ("left_out", positions.merged),
-    ]
-    sums += [
-        (f"{name} of all growths is no more than of the whole", max(total, whole), whole)
-        for name, whole in later
-        if (total := sum(getattr(entry, name) for entry in manifest.growths)) is not None
-    ]
     for split in SPLITS:
         in_shards = sum(shard.rows for shard in manifest.shards if shard.split == split)
         sums.append((f"rows of {split} = rows of its shards", getattr(manifest.rows, split), in_shards))
     faults = [f"{name}: {left} is not {right}" for name, left, right in sums if left != right]
-    return faults + _image_fault(manifest)
+    return faults + _image_fault(manifest) + list(_growth_faults(manifest))
+
+
+def _growth_faults(manifest: Manifest) -> Iterator[str]:
+    """Yield where growths count more than there is: each alone, and all of them in the whole set."""
+    stored = manifest.positions.stored - sum(growth.stored for growth in manifest.growths)  # by the first build
+    for number, growth in enumerate(manifest.growths, 1):
+        for name, part, whole in (
+            ("games kept, of records seen", growth.kept, growth.records),
+            ("positions stored and left out, of those seen", growth.stored + growth.left_out, growth.seen),
+            ("rows that are stale, of positions left out", growth.stale, growth.left_out),
+            ("rows that are stale, of those there were", growth.stale, stored),
+        ):
+            if part > whole:
+                yield f"growth {number}: {name}: {part} of {whole}"
+        stored += growth.stored
+    totals = {name: sum(getattr(growth, name) for growth in manifest.growths) for name in GrowthEntry.model_fields}
+    for name, whole in (
+        ("inputs", len(manifest.inputs)),
+        ("records", manifest.records.seen),
+        ("kept", manifest.records.kept),
+        ("seen", manifest.positions.seen),
+        ("stored", manifest.positions.stored),
+        ("left_out", manifest.positions.merged),
+    ):
+        if totals[name] > whole:
+            yield f"growths: {name}: {totals[name]} of {whole}"
 
 
 def _image_fault(manifest: Manifest) -> list[str]:

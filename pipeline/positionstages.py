@@ -13,7 +13,7 @@ from pipeline.claims import HeldTask, IndexTask, MatchTask, bucket_count, hold_s
 from pipeline.columns import Layout
 from pipeline.config import Config
 from pipeline.gamestages import DecidedGames
-from pipeline.rows import KeepTask, ShareTask, keep_rows, share_labels
+from pipeline.rows import BAND_NAMES, KeepTask, ShareTask, keep_rows, share_labels
 from pipeline.steps import Step, each
 
 _BUCKET_BYTES = 250 * 10**6
@@ -40,11 +40,7 @@ class Blocks:
 
     def by_band(self, name: str) -> dict[str, int]:
         """Return a count by band of plies, all blocks together."""
-        bands: dict[str, int] = {}
-        for report in self.reports:
-            for band, count in report[name].items():
-                bands[band] = bands.get(band, 0) + count
-        return bands
+        return {band: sum(report[name][band] for report in self.reports) for band in BAND_NAMES}
 
 
 def decided_positions(

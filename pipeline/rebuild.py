@@ -8,8 +8,8 @@ from typing import Any
 
 from pipeline.columns import ShardError
 from pipeline.config import Config, ConfigError
-from pipeline.manifest import NAME, Manifest, ManifestError, read_manifest
-from pipeline.reasons import Reason
+from pipeline.growth import listed_omitted
+from pipeline.manifest import Manifest, read_manifest
 from pipeline.sources import InputFile, Omitted
 
 # Tables of the configuration that act on the bytes of records, which a game table does not hold.
@@ -49,7 +49,7 @@ def origin_of(config: Config, files: Sequence[InputFile], omitted: Sequence[Omit
             f"the records of {folder} are not read again, so how they were read cannot change:\n"
             + "\n".join(differences)
         )
-    return Origin(manifest, manifest.members.with_records, tuple(_omitted(manifest, folder)))
+    return Origin(manifest, manifest.members.with_records, tuple(listed_omitted(manifest, folder)))
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
@@ -61,11 +61,3 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
             if old != value:
                 setting = f"{name}.{key}={json.dumps(old)}"
                 yield f"  {name}.{key} = {json.dumps(value)}: keep what it was with --set '{setting}'"
-
-
-def _omitted(manifest: Manifest, folder: Path) -> Iterator[Omitted]:
-    known = {reason.value: reason for reason in Reason}
-    for entry in manifest.omitted:
-        if entry.reason not in known:
-            raise ManifestError(f"{folder / NAME}: omitted: no reason is named {entry.reason[:80]!r}")
-        yield Omitted(entry.source, entry.member, entry.status, known[entry.reason], entry.detail)

@@ -2,16 +2,17 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pipeline.build import Built
 from pipeline.config import Config
-from pipeline.manifest import SPLITS, Manifest, Positions
+from pipeline.manifest import SPLITS, GrowthEntry, Manifest, Positions
 from pipeline.reasons import FILTERS
 
 WIDTH = 100  # columns of a terminal
 _MOST_REASONS = 6
+_MOST_GROWTHS = 5
 _SHORT = 0.05  # seconds of a stage that are not worth a line
 _UNITS = {"read": "records", "index": "positions"}  # of the work of a stage; rows of the others
 
@@ -80,6 +81,7 @@ def facts(built: Built, config: Config) -> dict[str, Any]:
         "omitted": dict(_by_reason(manifest)),
         "positions": manifest.positions.model_dump(),
         "rows": manifest.rows.model_dump(),
+        "growths": [growth.model_dump() for growth in manifest.growths],
         "shards": len(manifest.shards),
         "bytes": manifest.shard_bytes,
         "expected_false_merges": false_merges(_keys(manifest), manifest.storage.key_bits),
@@ -125,7 +127,7 @@ def lines(built: Built, config: Config) -> list[str]:
         text += ["", *_time_lines(built)]
         text += [f"done: {built.path}"] if manifest.records.kept else []
     else:
-        text += ["", f"nothing to do: {built.path} is finished and its inputs are the same"]
+        text += ["", f"nothing to do: {built.path} is finished, and no input is new"]
     return wrapped(text + [f"FAILED: {failure}" for failure in failures(built, config)])
 
 
@@ -147,7 +149,7 @@ def count_lines(manifest: Manifest) -> list[str]:
             text.append(f"{name:<14}{counted(count, 'record')}: {_reasons(chosen)}")
     if manifest.flags:
         text.append(f"flagged       {_reasons(manifest.flags)}")
-    return text + _position_lines(manifest) + _mixing_lines(manifest)
+    return text + _position_lines(manifest) + _mixing_lines(manifest) + _growth_lines(manifest)
 
 
 def mixing_of(manifest: Manifest, split: str) -> tuple[float, float] | None:
@@ -186,6 +188,35 @@ def _position_lines(manifest: Manifest) -> list[str]:
         bits = manifest.storage.key_bits
         text.append(f"false merges  {false_merges(keys, bits):.1e} expected of {counted(keys, 'key')} of {bits} bits")
     return text
+
+
+def _growth_lines(manifest: Manifest) -> list[str]:
+    """Return a line for each of the last growths, one for those before, and what rows do not know."""
+    growths = list(enumerate(manifest.growths, 1))
+    if not growths:
+        return []
+    text = [f"grown         {counted(len(growths), 'time')} since the first build"]
+    if earlier := growths[:-_MOST_GROWTHS]:
+        text.append(f"growth 1-{len(earlier):<5}{_brought([growth for _, growth in earlier])}")
+    text += [f"growth {number:<7}{_brought([growth])}" for number, growth in growths[-_MOST_GROWTHS:]]
+    left_out = sum(growth.left_out for growth in manifest.growths)
+    if left_out:
+        stale = sum(growth.stale for growth in manifest.growths)
+        text.append(
+            f"left out      {counted(left_out, 'repeat')} of rows that were there, so the counts of up to "
+            f"{counted(stale, 'row')} are stale; goplanes compact makes them exact"
+        )
+    return text
+
+
+def _brought(growths: Sequence[GrowthEntry]) -> str:
+    """Return what growths brought together."""
+    inputs, records, kept, stored, left_out = (
+        sum(getattr(growth, name) for growth in growths) for name in ("inputs", "records", "kept", "stored", "left_out")
+    )
+    repeats = f", {counted(left_out, 'repeat')} left out" if left_out else ""
+    files, games = counted(inputs, "input"), counted(kept, "game")
+    return f"{files}, {counted(records, 'record')}, {games}, {counted(stored, 'position')} stored{repeats}"
 
 
 def _of_the_encore(manifest: Manifest) -> str:

@@ -24,7 +24,7 @@ from pipeline.sampled import Sampled, ordered_positions
 
 # The plies by which the report says how much of val and test was left out: first ply of each band.
 BANDS = (0, 10, 30, 100)
-_BAND_NAMES = ("0-9", "10-29", "30-99", "100+")
+BAND_NAMES = ("0-9", "10-29", "30-99", "100+")
 
 # A position that another block's row stands for, in place of its leader; beside claims.OVERLAP and claims.HELD.
 ELSEWHERE = -3
@@ -189,7 +189,7 @@ def counts_by_band(positions: Sampled, settled: Settled) -> tuple[dict[str, int]
 def _by_band(plies: NDArray[np.uint16]) -> dict[str, int]:
     """Return how many plies fall in each of the bands."""
     band = np.searchsorted(np.array(BANDS), plies, side="right") - 1
-    return dict(zip(_BAND_NAMES, np.bincount(band, minlength=len(BANDS)).tolist(), strict=True))
+    return dict(zip(BAND_NAMES, np.bincount(band, minlength=len(BANDS)).tolist(), strict=True))
 
 
 def row_columns(positions: Sampled, settled: Settled) -> pa.Table:

@@ -50,6 +50,7 @@ def dataset_facts(dataset: Dataset) -> Facts:
         "reasons": dict(manifest.reasons),
         "flags": dict(manifest.flags),
         "positions": manifest.positions.model_dump(),
+        "growths": [growth.model_dump() for growth in manifest.growths],
         "fingerprints": manifest.fingerprints.model_dump(),
         "sum_faults": sum_faults(manifest),
     }

@@ -146,7 +146,12 @@ class WorkFolder:
             shutil.rmtree(self._before)
 
     def published(self) -> Manifest | None:
-        """Return the manifest of the data set that is in the folder; None where no build ended yet."""
+        """Return the manifest of the data set that is in the folder; None where no build ended yet.
+
+        An erase that was killed is finished first.
+        """
+        if read_report(self.private / _STATE) == _ERASED:
+            self._remove()
         return manifests.read_manifest(self.path) if (self.path / manifests.NAME).exists() else None
 
     def pinned(self) -> tuple[Manifest, Path]:

@@ -13,16 +13,7 @@ from slow_planes import SLOW_SCHEMES, dense
 from stages import Staged, made_up_games, run_stages, sgf_of
 
 from pipeline import symmetry
-from pipeline.blocks import (
-    EncodeTask,
-    encode_block,
-    finished_encoding,
-    read_arrow,
-    shard_path,
-    stored_images,
-    turned_policy,
-    write_arrow,
-)
+from pipeline.blocks import encode_block, finished_encoding, shard_path, stored_images, turned_policy
 from pipeline.config import Config, make_config
 from pipeline.table import games_of
 
@@ -115,7 +106,7 @@ def test_images_of_every_position(staged: Staged) -> None:
     images: dict[tuple[int, int], list[int]] = defaultdict(list)
     for game, ply, turn in zip(rows["game"].tolist(), rows["ply"].tolist(), rows["symmetry"].tolist(), strict=True):
         images[game, ply].append(turn)
-    assert len(images) == staged.decided.stored
+    assert len(images) == staged.found.total("stored")
     square = {row["game"]: row["board_rows"] == row["board_cols"] for row in staged.table.to_pylist()}
     mode = staged.config.augment.mode
     if mode == "all":
@@ -286,16 +277,8 @@ def test_names_of_shards() -> None:
 
 def test_a_block_counts_when_its_shards_are_whole(tmp_path: Path) -> None:
     staged = build(tmp_path, "none")
-    path, report = tmp_path / "rows-00000.arrow.json", staged.reports[0]
-    task = EncodeTask(
-        str(tmp_path / "games-00000.arrow"),
-        str(tmp_path / "rows-00000.arrow"),
-        str(staged.output),
-        str(path),
-        staged.decided.plans[0],
-        staged.config,
-        staged.layout,
-    )
+    task, report = staged.tasks[0], staged.reports[0]
+    path = Path(task.report)
     assert finished_encoding(task) == report
     shard = staged.output / report["shards"][0]["path"]
     whole = shard.read_bytes()
@@ -314,11 +297,10 @@ def test_a_block_counts_when_its_shards_are_whole(tmp_path: Path) -> None:
     assert finished_encoding(task) is None
 
 
-def test_tables_on_disk(tmp_path: Path) -> None:
+def test_the_games_of_a_block(tmp_path: Path) -> None:
+    """The arrays that the kernels play hold the moves of its table."""
     staged = build(tmp_path, "none")
     for block in staged.blocks:
-        write_arrow(tmp_path / "copy.arrow", block)
-        assert read_arrow(tmp_path / "copy.arrow").equals(block)
         games = games_of(block)
         assert games.number == block.num_rows
         assert [len(moves) for moves in block.column("moves").to_pylist()] == np.diff(games.move_start).tolist()

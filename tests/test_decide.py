@@ -4,16 +4,17 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from random_games import Line, turned
-from stages import Staged, made_up_games, run_stages, sgf_of
+from stages import Staged, made_up_games, run_all, run_stages, sgf_of
 
-from pipeline.blocks import read_arrow
+from pipeline.build import check_config
 from pipeline.config import Config
-from pipeline.decide import decide_games, take_rows, whole_table, write_blocks
-from pipeline.table import KEYS, SCHEMA
+from pipeline.gamestages import decided_games
+from pipeline.pieces import whole_table
+from pipeline.positionstages import decided_positions
+from pipeline.steps import do_all
+from pipeline.table import SCHEMA
 
 SIZES = [(5, 5), (3, 3), (3, 5)]
 FILTER = {"sizes": [5, 3, "3x5"]}
@@ -117,34 +118,32 @@ def test_blocks_hold_the_kept_games(staged: Staged) -> None:
 
 
 def test_the_block_of_a_game_is_its_own(tmp_path: Path, staged: Staged) -> None:
-    """It depends on the id and the number of blocks: the same for half of the games, in more and other blocks."""
-    kept = staged.table.filter(np.array(staged.table.column("status").to_pylist()) == "kept")
-    table = kept
-    for name in KEYS.names:
-        table = table.append_column(name, kept.column("game"))
-    before = {game: n for n, block in enumerate(staged.blocks) for game in block.column("game").to_pylist()}
-    half = table.slice(0, table.num_rows // 2)
-    size = -(-half.num_rows // len(staged.blocks))
-    config = staged.config.model_copy(
-        update={"output": staged.config.output.model_copy(update={"games_per_block": size})}
-    )
-    paths = write_blocks(half, config, tmp_path)
-    assert len(paths) == len(staged.blocks)
-    after = {game: n for n, path in enumerate(paths) for game in read_arrow(path).column("game").to_pylist()}
-    assert after == {game: before[game] for game in half.column("game").to_pylist()}
+    """It depends on the id and the number of blocks: half of the games alone are in as many and the same blocks."""
+    sources = [row["source"] for row in staged.table.to_pylist() if row["status"] == "kept"]
+    half = set(sources[: len(sources) // 2])
+    games = {name: text for name, text in made_up_games("decide", SIZES, 100, 14).items() if name in half}
+    size = -(-len(half) // len(staged.blocks))
+    after = run_stages(tmp_path / "half", games, filter=FILTER, output={"games_per_block": size})
+    assert len(after.blocks) == len(staged.blocks)
+
+    def blocks_of(one: Staged) -> dict[int, int]:
+        return {game: number for number, block in enumerate(one.blocks) for game in block.column("game").to_pylist()}
+
+    assert len(blocks_of(after)) == len(half)
+    assert blocks_of(after).items() <= blocks_of(staged).items()
 
 
 def test_rows_of_each_game(staged: Staged) -> None:
     counted = Counter(staged.all_rows()["game"].tolist())
     for row in staged.table.to_pylist():
         assert row["rows"] == counted[row["game"]]
-    assert staged.decided.stored == sum(counted.values())
+    assert staged.found.total("stored") == sum(counted.values())
 
 
 def test_shards_are_numbered_per_part_in_block_order(staged: Staged) -> None:
     """As few as hold the rows of a block, nearly equal; no number is left out."""
     numbers: dict[int, int] = defaultdict(int)
-    for plans, report in zip(staged.decided.plans, staged.reports, strict=True):
+    for plans, report in zip(staged.plans, staged.reports, strict=True):
         assert [plan.part for plan in plans] == sorted({plan.part for plan in plans})
         at = 0
         for plan in plans:
@@ -161,44 +160,26 @@ def test_shards_are_numbered_per_part_in_block_order(staged: Staged) -> None:
 
 
 def test_sums(staged: Staged) -> None:
-    seen = sum(report["seen"] for report in staged.indexed)
-    sampled_out = sum(report["sampled_out"] for report in staged.indexed)
+    seen, sampled_out = staged.found.seen, staged.found.sampled_out
+    assert seen == staged.games.plies
     assert seen == sum(row["plies"] for row in staged.table.to_pylist() if row["status"] == "kept")
     assert sampled_out > 0
-    assert seen == staged.decided.stored + staged.decided.merged + staged.decided.overlap + sampled_out
+    assert seen == sum(staged.found.total(name) for name in ("stored", "merged", "overlap")) + sampled_out
 
 
 def test_nothing_kept(tmp_path: Path) -> None:
     staged = run_stages(tmp_path, {"a.sgf": "x"})
-    assert (staged.blocks, staged.decided.stored, staged.shards) == ([], 0, [])
+    assert (staged.blocks, staged.found.total("stored"), staged.shards) == ([], 0, [])
     assert staged.table.column("status").to_pylist() == ["rejected"]
 
 
-def test_no_parts_at_all() -> None:
-    assert decide_games(whole_table([]), Config()).num_rows == 0
-
-
-@pytest.mark.parametrize(("piece_bytes", "at_once"), [(2**29, 2**13), (1, 1), (400, 3), (1, 7), (10_000, 2)])
-def test_rows_are_taken_from_pieces(piece_bytes: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the table is cut into: the rows of these numbers, in this order, repeats too."""
-    monkeypatch.setattr("pipeline.decide._PIECE_BYTES", piece_bytes)
-    monkeypatch.setattr("pipeline.decide._ROWS_AT_ONCE", at_once)
-    numbers = np.arange(40)
-    texts = [None if number % 7 == 3 else f"{number}" * (number % 5) for number in numbers]
-    maps = [[("KM", str(number))] * (number % 3) for number in numbers]
-    columns = {"n": pa.array(numbers), "t": pa.array(texts), "m": pa.array(maps, pa.map_(pa.string(), pa.string()))}
-    table = pa.concat_tables([pa.table(columns).slice(at, length) for at, length in ((0, 9), (9, 0), (9, 30), (39, 1))])
-    rng = np.random.default_rng(5)
-    for rows in (numbers[::-1], rng.integers(0, 40, 100), np.array([39, 0, 0]), numbers[:0]):
-        taken = take_rows(table, rows)
-        assert taken.schema == table.schema
-        assert taken.to_pylist() == [table.to_pylist()[row] for row in rows]
-
-
-def test_more_text_than_one_array_can_hold() -> None:
-    """2.4 GB of text in three pieces that share their memory."""
-    text = pa.array(["x" * 4_000_000] * 200)
-    table = pa.table({"n": np.arange(600), "text": pa.chunked_array([text] * 3)})
-    taken = take_rows(table, np.array([599, 1, 300, 0]))
-    assert taken.column("n").to_pylist() == [599, 1, 300, 0]
-    assert {len(text) for text in taken.column("text").to_pylist()} == {4_000_000}
+def test_no_parts_at_all(tmp_path: Path) -> None:
+    """One empty range, no block; and no position of any."""
+    games = decided_games([], [], Config(), tmp_path, 0, do_all)
+    assert (len(games.tables), games.blocks, games.games, games.plies) == (1, 0, 0, 0)
+    assert whole_table(games.tables[0]).num_rows == 0
+    found = decided_positions(games, Config(), check_config(Config())[1], tmp_path, [], run_all)
+    assert (found.games, found.rows, found.seen, found.sampled_out, found.stale) == ((), (), 0, 0, 0)
+    assert [found.total(name) for name in ("stored", "merged", "overlap")] == [0, 0, 0]
+    none = {"0-9": 0, "10-29": 0, "30-99": 0, "100+": 0}
+    assert found.by_band("held_out_by_ply") == found.by_band("overlap_by_ply") == none

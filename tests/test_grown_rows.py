@@ -16,7 +16,7 @@ from stages import KOMIS, RESULTS, RULES, sgf_of
 from pipeline import shard
 from pipeline.build import Built, build
 from pipeline.compact import compact
-from pipeline.config import Config, make_config
+from pipeline.config import Run, make_config
 from pipeline.load import open_dataset
 from pipeline.verify import verify
 
@@ -156,6 +156,6 @@ def test_every_row_of_a_grown_data_set(
         before, shards = rows, now
     if positions != "off":
         assert sum(entry.left_out for entry in manifest.growths) > 20
-    compact(output, Config())
+    compact(output, run=Run(workers=0))
     built_of(inputs, tmp_path / "once", settings)
     assert files_of(output) == files_of(tmp_path / "once")

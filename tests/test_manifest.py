@@ -200,6 +200,59 @@ def test_a_strange_config_does_not_stop_the_adding_up(config: dict[str, Any]) ->
     assert sum_faults(model.model_validate_json(json.dumps(changed("config", config)))) == []
 
 
+# The set of SHARDS has 82 positions stored of 88, 1 of them merged, and 5 kept of 15 records of one input.
+GROWTH = {"inputs": 1, "records": 4, "kept": 2, "seen": 9, "stored": 5, "left_out": 1, "stale": 1}
+
+
+def grown(*growths: dict[str, int]) -> Any:
+    model = type(make_manifest(SHARDS, make_layout()))
+    return model.model_validate_json(json.dumps(changed("growths", growths)))
+
+
+def test_growths_are_read_back_and_files_without_them_too(tmp_path: Path) -> None:
+    manifest = grown(GROWTH, GROWTH | {"inputs": 0, "left_out": 0, "stale": 0, "stored": 9})
+    write_manifest(tmp_path, manifest)
+    assert read_manifest(tmp_path) == manifest
+    assert sum_faults(manifest) == []
+    older = facts()
+    assert older.pop("growths") == []
+    put(tmp_path, older)
+    assert read_manifest(tmp_path).growths == ()
+
+
+@pytest.mark.parametrize("wrong", [GROWTH | {"stale": -1}, GROWTH | {"more": 1}, {"inputs": 1}, GROWTH | {"kept": "2"}])
+def test_a_growth_is_whole(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    put(tmp_path, changed("growths", [wrong]))
+    with pytest.raises(ManifestError, match=r"growths\.0\."):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ({"kept": 5}, "growth 1: games kept, of records seen: 5 of 4"),
+        ({"stored": 9}, "growth 1: positions stored and left out, of those seen: 10 of 9"),
+        ({"stale": 2}, "growth 1: rows that are stale, of positions left out: 2 of 1"),
+        ({"stored": 82, "seen": 83}, "growth 1: rows that are stale, of those there were: 1 of 0"),
+        ({"inputs": 2}, "growths: inputs: 2 of 1"),
+        ({"records": 16}, "growths: records: 16 of 15"),
+        ({"records": 15, "kept": 6}, "growths: kept: 6 of 5"),
+        ({"seen": 89}, "growths: seen: 89 of 88"),
+        ({"seen": 88, "stored": 83, "stale": 0}, "growths: stored: 83 of 82"),
+        ({"left_out": 2}, "growths: left_out: 2 of 1"),
+    ],
+)
+def test_growths_that_count_more_than_there_is(counts: dict[str, int], message: str) -> None:
+    assert sum_faults(grown(GROWTH)) == []
+    assert message in sum_faults(grown(GROWTH | counts))
+
+
+def test_growths_are_added_up() -> None:
+    rest = GROWTH | {"inputs": 0, "left_out": 0, "stale": 0}
+    assert sum_faults(grown(GROWTH, rest | {"kept": 3})) == []
+    assert sum_faults(grown(GROWTH, rest | {"kept": 4})) == ["growths: kept: 6 of 5"]
+
+
 @pytest.mark.parametrize("key_bits", [64, 128])
 def test_the_layout_comes_back(key_bits: int) -> None:
     layout = make_layout("hdf5", packed=False, aggregate=True, key_bits=key_bits, global_names=("komi",))

@@ -1,9 +1,11 @@
 """Near-duplicates against the definition in plain Python: boards as sets, games as lists, all images tried."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -11,17 +13,19 @@ import pytest
 from numpy.typing import NDArray
 from random_games import Line, Seen, games_of, positions, random_line, turned
 from slow_board import Point, SlowBoard
-from stages import LETTERS, sgf_of, write_games
+from stages import LETTERS, read_parts, sgf_of, write_games
 
 from pipeline import symmetry
-from pipeline.config import Config, make_config
-from pipeline.decide import decide_games, whole_table
+from pipeline.compare import ALIKE, MARKED, OPENINGS, PAIRS, AlikeTask, find_alike
+from pipeline.config import make_config
 from pipeline.gamekeys import game_keys, turned_game_keys
-from pipeline.near import clusters, near_games, prefix_games, repeated
-from pipeline.read import ReadTask, read_unit
+from pipeline.gamestages import decided_games
+from pipeline.near import clusters, near_games, prefix_games
+from pipeline.pieces import bucket_of, read_records, routed, whole_table, write_pieces
 from pipeline.replay import replay
-from pipeline.sources import find_inputs, units
+from pipeline.steps import do_all
 from pipeline.table import MARKS, OPENING_PLIES
+from pipeline.words import repeated
 
 SHORT_MARKS = (3, 5, 8)
 
@@ -73,7 +77,9 @@ def place(line: Line, seen: Seen) -> Any:
     return str((line.rows, line.cols, seen.to_play, board))
 
 
-def slow_near(lines: list[Line], marks: tuple[int, ...], prefix_of: list[int], known: list[bool]) -> list[int]:
+def slow_near(
+    lines: list[Line], marks: tuple[int, ...], prefix_of: list[int], known: list[bool], old: Sequence[bool] = ()
+) -> list[int]:
     """The definition: pairs of games with a position in common, joined until nothing changes."""
     places = [
         {mark: place(line, seen[mark]) for mark in marks if mark < len(line.moves)}
@@ -89,10 +95,15 @@ def slow_near(lines: list[Line], marks: tuple[int, ...], prefix_of: list[int], k
                     least = min(cluster[one], cluster[other])
                     changed |= cluster[one] != least or cluster[other] != least
                     cluster[one] = cluster[other] = least
+    old = old or [False] * len(lines)
     found = []
     for number in range(len(lines)):
         members = [other for other in range(len(lines)) if cluster[other] == cluster[number] and prefix_of[other] < 0]
-        chosen = min(members, key=lambda other: (not known[other], -len(lines[other].moves), other), default=number)
+        chosen = min(
+            members,
+            key=lambda other: (not old[other], not known[other], -len(lines[other].moves), other),
+            default=number,
+        )
         found.append(-1 if prefix_of[number] >= 0 or chosen == number else chosen)
     return found
 
@@ -101,20 +112,67 @@ def plies_of(lines: list[Line]) -> NDArray[np.int64]:
     return np.array([len(line.moves) for line in lines], dtype=np.int64)
 
 
-def fast_prefixes(lines: list[Line], least: int) -> list[int]:
-    games, plies = games_of(lines), plies_of(lines)
-    found: list[int] = prefix_games(games, plies, game_keys(games, plies), least).tolist()
+def fast_prefixes(lines: list[Line], least: int, chunks: int = 1) -> list[int]:
+    """Return what ``prefix_games`` finds, which is given the games in so many chunks."""
+    plies = plies_of(lines)
+    pieces = [numbers for numbers in np.array_split(np.arange(len(lines)), chunks) if len(numbers)]
+    found: list[int] = prefix_games(
+        sizes_of(lines),
+        plies,
+        game_keys(games_of(lines), plies),
+        least,
+        ((games_of([lines[number] for number in numbers]), numbers) for numbers in pieces),
+    ).tolist()
     return found
 
 
-def fast_near(lines: list[Line], marks: tuple[int, ...], prefix_of: list[int], known: list[bool]) -> list[int]:
+def sizes_of(lines: list[Line]) -> NDArray[np.uint8]:
+    return np.array([(line.rows, line.cols) for line in lines], dtype=np.uint8).reshape(-1, 2)
+
+
+def meetings(games: Sequence[Sequence[int]], buckets: int) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the pairs of games that the buckets find at their marks, and the games they tell of; ``games``: the keys of
+    each at its marks."""
+    marked = np.zeros(sum(map(len, games)), dtype=MARKED)
+    marked["ordinal"] = np.repeat(np.arange(len(games)), [len(keys) for keys in games])
+    marked["mark"] = [mark for keys in games for mark in range(len(keys))]
+    marked["mark_key"] = [key for keys in games for key in keys]
+    pairs, alike = [], []
+    with TemporaryDirectory() as name:
+        compared, out = f"{name}/compared", f"{name}/alike"
+        openings = [np.zeros(0, dtype=OPENINGS)] * buckets
+        write_pieces(
+            compared, [None, None, *openings, *routed(marked, bucket_of(marked["mark_key"], buckets), buckets)]
+        )
+        for number in range(buckets):
+            report = find_alike(AlikeTask(number, (compared,), out, 1, buckets))
+            (met,), (told,) = read_records([out], 1, PAIRS), read_records([out], 2, ALIKE)
+            pairs += met[["one", "other"]].tolist()
+            alike += told["ordinal"].tolist()
+            assert report == {"games": len(told)}
+    return pairs, sorted(set(alike))
+
+
+def clusters_of(games: Sequence[Sequence[int]], buckets: int = 3) -> NDArray[np.int64]:
+    """Return the first game of each one's cluster, given the keys of each at its marks."""
+    pairs, alike = meetings(games, buckets)
+    assert {game for pair in pairs for game in pair} == set(alike)
+    one, other = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return clusters(np.ascontiguousarray(one), np.ascontiguousarray(other), len(games))
+
+
+def fast_near(
+    lines: list[Line], marks: tuple[int, ...], prefix_of: list[int], known: list[bool], old: Sequence[bool] = ()
+) -> list[int]:
     games = games_of(lines)
     replayed = replay(games)
     assert not replayed.faults.any()
-    reached = [[start + mark for mark in marks if mark < len(line.moves)] for start, line in zip_starts(games, lines)]
-    keys = replayed.keys[np.array([key for game in reached for key in game], dtype=np.int64)]
-    cluster = clusters(keys, np.array([len(game) for game in reached], dtype=np.int64))
-    found: list[int] = near_games(cluster, np.array(prefix_of), np.array(known), plies_of(lines)).tolist()
+    keys = [
+        replayed.keys[[start + mark for mark in marks if mark < len(line.moves)]].tolist()
+        for start, line in zip_starts(games, lines)
+    ]
+    prefix, there = np.array(prefix_of) >= 0, np.array(old or [False] * len(lines))
+    found: list[int] = near_games(clusters_of(keys), prefix, there, np.array(known), plies_of(lines)).tolist()
     return found
 
 
@@ -197,8 +255,13 @@ def test_against_the_definition(rows: int, cols: int) -> None:
         known = [rng.random() < 0.5 for _ in lines]
         prefix_of = slow_prefixes(lines, 2)
         assert fast_prefixes(lines, 2) == prefix_of
+        assert fast_prefixes(lines, 2, 3) == fast_prefixes(lines, 2, len(lines)) == prefix_of
         near_of = slow_near(lines, SHORT_MARKS, prefix_of, known)
         assert fast_near(lines, SHORT_MARKS, prefix_of, known) == near_of
+        old = [rng.random() < 0.3 for _ in lines]
+        assert fast_near(lines, SHORT_MARKS, prefix_of, known, old) == slow_near(
+            lines, SHORT_MARKS, prefix_of, known, old
+        )
         prefixes += sum(other >= 0 for other in prefix_of)
         nears += sum(other >= 0 for other in near_of)
     assert prefixes > 100
@@ -210,6 +273,7 @@ def test_games_of_other_sizes_are_not_compared() -> None:
     passes = ((None, 1), (None, 2)) * 3
     lines = [Line(rows, cols, passes[:plies]) for rows, cols in ((3, 3), (3, 5), (5, 3)) for plies in (4, 6)]
     prefix_of = fast_prefixes(lines, 2)
+    assert fast_prefixes(lines, 2, 6) == prefix_of
     assert prefix_of == slow_prefixes(lines, 2) == [1, -1, 3, -1, 5, -1]
     assert fast_near(lines, (3,), [-1] * 6, [True] * 6) == [1, -1, 3, -1, 5, -1]
 
@@ -245,7 +309,16 @@ def test_only_the_moves_that_count() -> None:
     late = ((5, (0, 0), 2),)
     lines = [replace(BASE, setup=late), beginning(BASE, 5)]
     games, plies = games_of(lines), np.array([4, 5], dtype=np.int64)
-    assert prefix_games(games, plies, game_keys(games, plies), 2).tolist() == [1, -1]
+    chunks = [(games, np.arange(2))]
+    assert prefix_games(sizes_of(lines), plies, game_keys(games, plies), 2, chunks).tolist() == [1, -1]
+
+
+def test_no_games_at_all() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    assert prefix_games(np.zeros((0, 2), dtype=np.uint8), none, none.astype(np.uint64), 2, []).tolist() == []
+    assert clusters(none, none, 0).tolist() == []
+    nothing = none.astype(np.bool_)
+    assert near_games(none, nothing, nothing, nothing, none).tolist() == []
 
 
 def test_other_setup_is_another_game() -> None:
@@ -276,34 +349,56 @@ def test_the_ko_and_the_side_to_move_tell_positions_apart() -> None:
 
 def test_clusters_of_chains() -> None:
     """0 meets 2 at the first mark, 2 meets 1 at the second, 3 meets nobody: the same key at another mark."""
-    keys = np.array([7, 1, 8, 2, 7, 2, 2, 9], dtype=np.uint64)
-    assert clusters(keys, np.array([2, 2, 2, 2])).tolist() == [0, 0, 0, 3]
-    assert clusters(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)).tolist() == []
-    assert clusters(np.zeros(0, dtype=np.uint64), np.zeros(3, dtype=np.int64)).tolist() == [0, 1, 2]
+    games = [[7, 1], [8, 2], [7, 2], [2, 9]]
+    assert meetings(games, 1) == ([(0, 2), (1, 2)], [0, 1, 2])
+    assert clusters_of(games).tolist() == [0, 0, 0, 3]
+    assert clusters_of([]).tolist() == []
+    assert clusters_of([[], [], []]).tolist() == [0, 1, 2]
+    assert clusters(np.array([3, 3, 1]), np.array([1, 4, 1]), 5).tolist() == [0, 1, 2, 1, 1]
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 7])
+def test_clusters_against_dictionaries(buckets: int) -> None:
+    """Games with one key at one mark are joined until nothing changes, whatever bucket a key falls into."""
+    rng = Random(f"clusters {buckets}")
+    for _ in range(60):
+        words = [rng.getrandbits(64) for _ in range(12)]
+        games = [[rng.choice(words) for _ in range(rng.randrange(4))] for _ in range(rng.randrange(20))]
+        cluster = list(range(len(games)))
+        for _ in games:
+            for one, mine in enumerate(games):
+                for other, theirs in enumerate(games):
+                    if any(here == there for here, there in zip(mine, theirs, strict=False)):
+                        cluster[one] = cluster[other] = min(cluster[one], cluster[other])
+        assert clusters_of(games, buckets).tolist() == cluster
 
 
 def test_a_long_chain_is_one_cluster() -> None:
     """Link n shares one mark with the link before it and the other with the next, games in any order."""
     count = 2000
-    keys = np.arange(2 * count, dtype=np.uint64).reshape(count, 2)
+    keys = np.arange(2 * count, dtype=np.uint64).reshape(count, 2) << np.uint64(50)
     for link in range(count - 1):
         keys[link + 1, link % 2] = keys[link, link % 2]
     order = list(range(count))
     Random("chain").shuffle(order)
-    assert clusters(keys[order].ravel(), np.full(count, 2)).tolist() == [0] * count
+    assert clusters_of(keys[order].tolist()).tolist() == [0] * count
 
 
 def test_who_represents_a_cluster() -> None:
-    """A known result, then the most moves, then the first; never one that is a prefix."""
-    cluster, free = np.zeros(4, dtype=np.int64), np.full(4, -1, dtype=np.int64)
+    """One that is there already, then a known result, then the most moves, then the first; never a prefix."""
+    cluster, none = np.zeros(4, dtype=np.int64), [False] * 4
 
-    def found(known: list[bool], plies: list[int], prefix_of: NDArray[np.int64] = free) -> list[int]:
-        numbers: list[int] = near_games(cluster, prefix_of, np.array(known), np.array(plies)).tolist()
+    def found(known: list[bool], plies: list[int], prefix: list[bool] = none, old: list[bool] = none) -> list[int]:
+        flags = (np.array(each) for each in (prefix, old, known))
+        numbers: list[int] = near_games(cluster, *flags, np.array(plies)).tolist()
         return numbers
 
     assert found([False, True, False, False], [9, 5, 9, 9]) == [1, -1, 1, 1]
     assert found([False, True, True, True], [9, 5, 7, 7]) == [2, 2, -1, 2]
-    assert found([True, False, False, False], [9, 5, 7, 7], np.array([3, -1, -1, -1])) == [-1, 2, -1, 2]
+    assert found([True, False, False, False], [9, 5, 7, 7], [True, False, False, False]) == [-1, 2, -1, 2]
+    assert found([True, True, False, False], [9, 9, 5, 7], none, [False, False, True, False]) == [2, 2, -1, 2]
+    assert found([True, True, False, False], [9, 9, 5, 7], none, [False, False, True, True]) == [3, 3, 3, -1]
+    assert found([True, True, False, False], [9, 8, 5, 7], [True] * 4, [True] * 4) == [-1] * 4
 
 
 def test_repeated() -> None:
@@ -346,10 +441,11 @@ def test_many_long_games_with_one_opening_take_linear_time() -> None:
     starts = np.cumsum([0, *lengths])
     colours = ((np.arange(len(moves)) - np.repeat(starts[:-1], lengths)) % 2 + 1).astype(np.int8)
     games = games._replace(move_start=starts.astype(np.int64), moves=moves, colours=colours)
-    prefix_games(games_of([BASE]), plies_of([BASE]), np.zeros(1, dtype=np.uint64), 2)  # compiled
+    fast_prefixes([BASE], 2)  # compiled
+    sizes = np.full((count, 2), 3, dtype=np.uint8)
     keys = game_keys(games, lengths)
     start = time.perf_counter()
-    found = prefix_games(games, lengths, keys, 30)
+    found = prefix_games(sizes, lengths, keys, 30, [(games, np.arange(count))])
     assert time.perf_counter() - start < 20
     assert found.tolist() == [count - 1] * (count - 1) + [-1]
 
@@ -368,18 +464,10 @@ def table_rows(folder: Path, records: dict[str, str], **dedup: Any) -> list[dict
         },
         "test",
     )
-    rows: list[dict[str, Any]] = decided(config, folder).to_pylist()
-    return rows
-
-
-def decided(config: Config, folder: Path) -> Any:
-    files, _ = find_inputs(config.input)
-    tasks = [
-        ReadTask(unit, config, str(folder / f"part-{number}")) for number, unit in enumerate(units(files, config.input))
-    ]
-    for task in tasks:
-        read_unit(task)
-    return decide_games(whole_table([task.part for task in tasks]), config)
+    work = folder.with_name(f"{folder.name}-work")
+    work.mkdir()
+    tables = decided_games(*read_parts(config, work, size=3), config, work, 0, do_all).tables
+    return [row for table in tables for row in whole_table(table).to_pylist()]
 
 
 def points(count: int) -> list[tuple[Point | None, int]]:

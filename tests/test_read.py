@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from random_games import Line, turned
-from stages import sgf_of, write_games
+from stages import read_part, sgf_of, write_games
 
 from pipeline.config import make_config
+from pipeline.pieces import DamagedWork
 from pipeline.read import ReadTask, failed_part, finished_report, omitted_of, read_unit
 from pipeline.reasons import Flag, Reason, Status
 from pipeline.sources import Omitted, find_inputs, units
@@ -34,7 +35,7 @@ def rows_of(folder: Path, games: dict[str, str], **tables: dict[str, Any]) -> li
     """Read the games and return the rows of their part, in the order of files."""
     (task,) = tasks_of(folder, games, tables)
     report = read_unit(task)
-    table = pq.read_table(f"{task.part}.parquet")
+    table = read_part(task.part, report)
     assert table.schema.equals(PART_SCHEMA)
     assert report["records"] == table.num_rows
     assert report["with_records"] == len(games)
@@ -60,6 +61,7 @@ def test_a_kept_game_and_its_facts(tmp_path: Path) -> None:
     assert row["black_rank"] is not None
     assert row["game_key"] is not None
     assert [row[name] for name in ("game", "duplicate_of", "split", "rows")] == [None] * 4
+    assert row["growth"] == 0
 
 
 def test_every_record_has_a_row(tmp_path: Path) -> None:
@@ -173,24 +175,23 @@ def test_parts_do_not_depend_on_how_the_files_are_cut(tmp_path: Path) -> None:
         (tmp_path / str(size)).mkdir()
         tasks = tasks_of(tmp_path / str(size), games, size=size)
         assert len(tasks) == -(-5 // size)
-        for task in tasks:
-            read_unit(task)
-        rows.append([row for task in tasks for row in pq.read_table(f"{task.part}.parquet").to_pylist()])
+        rows.append([row for task in tasks for row in read_part(task.part, read_unit(task)).to_pylist()])
     assert rows[0] == rows[1] == rows[2]
 
 
-def test_a_part_counts_when_both_files_are_whole(tmp_path: Path) -> None:
+def test_a_part_counts_when_both_files_are_there(tmp_path: Path) -> None:
+    """Files appear whole; a part that was damaged since is removed by whoever reads it."""
     (task,) = tasks_of(tmp_path, {"a.sgf": sgf_of(LINE), "b.txt": "x"})
     assert finished_report(task.part) is None
     report = read_unit(task)
-    table, said = Path(f"{task.part}.parquet"), Path(f"{task.part}.json")
+    table, said = Path(task.part), Path(f"{task.part}.json")
     whole, text = table.read_bytes(), said.read_text()
     assert finished_report(task.part) == report
     read_unit(task)
     assert (table.read_bytes(), said.read_text()) == (whole, text)
     table.write_bytes(whole[:-9])
-    assert finished_report(task.part) is None
-    table.unlink()
+    with pytest.raises(DamagedWork):
+        read_part(task.part, report)
     assert finished_report(task.part) is None
     table.write_bytes(whole)
     for damaged in (text[:-4], "", json.dumps({**report, "records": 2}), "{}"):
@@ -203,12 +204,42 @@ def test_a_unit_that_ended_its_process(tmp_path: Path) -> None:
     (task,) = tasks_of(tmp_path, {"a.sgf": sgf_of(LINE), "b.sgf": sgf_of(LINE)})
     report = failed_part(task, "it died")
     assert finished_report(task.part) == report
-    rows = pq.read_table(f"{task.part}.parquet").to_pylist()
+    rows = read_part(task.part, report).to_pylist()
     assert [(row["source"], row["status"], row["reason"], row["detail"]) for row in rows] == [
         ("a.sgf", "rejected", "task-failed", "it died"),
         ("b.sgf", "rejected", "task-failed", "it died"),
     ]
     assert all(len(row["content"]) == 16 for row in rows)
+
+
+def test_every_row_says_in_which_build_it_was_read(tmp_path: Path) -> None:
+    """Games, rejects, filtered ones and those of a task that failed."""
+    (task,) = tasks_of(tmp_path, {"a.sgf": sgf_of(LINE) + sgf_of(Line(9, 9, LINE.moves)), "b.sgf": "no game here"})
+    for made in (read_unit, lambda task: failed_part(task, "it died")):
+        for growth in (0, 3):
+            report = made(replace(task, growth=growth))
+            assert read_part(task.part, report).column("growth").to_pylist() == [growth] * report["records"]
+
+
+def test_a_part_is_cut_into_pieces_of_some_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their number, or by what they weigh: header texts and moves. The rows are the same, and the samples stand for
+    all of them."""
+    games = {f"{number}.sgf": sgf_of(LINE, C="x" * 40 * number) for number in range(7)}
+    (task,) = tasks_of(tmp_path, games)
+    report = read_unit(task)
+    assert report["groups"] == [7]
+    whole = read_part(task.part, report)
+    for name, most, groups in (
+        ("_RECORDS_AT_ONCE", 3, [3, 3, 1]),
+        ("_RECORDS_AT_ONCE", 1, [1] * 7),
+        ("_WEIGHT_AT_ONCE", 150, [4, 1, 1, 1]),  # 120 characters and few more are too few, 160 are enough
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"pipeline.read.{name}", most)
+            report = read_unit(task)
+        assert report["groups"] == groups
+        assert read_part(task.part, report).equals(whole)
+        assert sum(records for *_, records, _ in report["samples"]) == 7
 
 
 def test_members_left_out_are_in_order() -> None:

@@ -10,7 +10,18 @@ from pipeline.config import make_config
 from pipeline.load import open_dataset
 from pipeline.manifest import GrowthEntry, Manifest, Records
 from pipeline.reasons import meaning
-from pipeline.report import counted, facts, failures, false_merges, lines, log_fields, size_text, time_text, wrapped
+from pipeline.report import (
+    count_lines,
+    counted,
+    facts,
+    failures,
+    false_merges,
+    lines,
+    log_fields,
+    size_text,
+    time_text,
+    wrapped,
+)
 
 CONFIG = make_config({}, "test")
 
@@ -103,6 +114,32 @@ def test_a_build_that_keeps_nothing_or_rejects_too_much_has_failed(manifest: Man
     assert lines(none, CONFIG)[-1] == "FAILED: no game was kept"
     assert not any("done" in line for line in lines(none, CONFIG))
     assert lines(fifth, strict)[-2] == "done: out"
+
+
+def grown(manifest: Manifest, *left_out: int) -> Manifest:
+    entries = [
+        GrowthEntry(
+            inputs=number, records=20, kept=12, seen=1500, stored=1000 * number, left_out=count, stale=count // 2
+        )
+        for number, count in enumerate(left_out, 1)
+    ]
+    return manifest.model_copy(update={"growths": tuple(entries)})
+
+
+def test_growths_have_a_line_each(manifest: Manifest) -> None:
+    assert not any(line.startswith("grow") for line in count_lines(manifest))
+    text = count_lines(grown(manifest, 0, 6))
+    assert "grown         2 times since the first build" in text
+    assert "growth 1      1 input, 20 records, 12 games, 1,000 positions stored" in text
+    assert "growth 2      2 inputs, 20 records, 12 games, 2,000 positions stored, 6 repeats left out" in text
+    assert any("the counts of up to 3 rows are stale; goplanes compact makes them exact" in line for line in text)
+    assert not any("stale" in line for line in count_lines(grown(manifest, 0)))
+
+
+def test_many_growths_are_told_together(manifest: Manifest) -> None:
+    text = [line for line in count_lines(grown(manifest, *[0] * 12)) if line.startswith("growth")]
+    assert text[0] == "growth 1-7    28 inputs, 140 records, 84 games, 28,000 positions stored"
+    assert [line.split()[1] for line in text] == ["1-7", "8", "9", "10", "11", "12"]
 
 
 def test_meanings_of_codes() -> None:

@@ -38,7 +38,6 @@ from pipeline.config import make_config
 from pipeline.encode import encode_whole
 from pipeline.keys import keyed
 from pipeline.load import Dataset, open_dataset
-from pipeline.rows import decide_positions
 from pipeline.schemes import SCHEMES
 from pipeline.verify import verify
 
@@ -315,9 +314,3 @@ def test_equal_keys_are_equal_planes(scheme: str) -> None:
         assert len(set(keys)) == len(set(zip(keys, content, strict=True)))
         assert len(set(keys)) == len(set(content)) or scheme not in HISTORY
         assert len(set(keys)) < 0.8 * len(keys)
-
-
-def test_no_positions_at_all() -> None:
-    decided = decide_positions([], [], [], make_config({}, "test"))
-    assert (decided.stored, decided.merged, decided.overlap, decided.rows_of_game) == (0, 0, 0, {})
-    assert decided.held_out == decided.left_out == {"0-9": 0, "10-29": 0, "30-99": 0, "100+": 0}

@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from example_builds import build_examples
 from pipeline.compose import compose
 from pipeline.config import Config, make_config
 from pipeline.load import open_dataset
+from pipeline.manifest import GrowthEntry
 from pipeline.schemes import SCHEMES, scheme_options
 from pipeline.summary import (
     all_scheme_lines,
@@ -55,6 +57,16 @@ def test_a_data_set_in_numbers(tmp_path: Path) -> None:
     text = "\n".join(dataset_lines(dataset))
     assert "board version 1, 3 planes on a frame of 19x19" in text
     assert "all add up" in text
+    assert facts["growths"] == []
+
+
+def test_growths_of_a_data_set(tmp_path: Path) -> None:
+    dataset = open_dataset(build_examples(tmp_path / "out", encode={"scheme": "board"}))
+    counts = {"inputs": 1, "records": 3, "kept": 2, "seen": 9, "stored": 5, "left_out": 1, "stale": 1}
+    dataset = replace(dataset, manifest=dataset.manifest.model_copy(update={"growths": (GrowthEntry(**counts),)}))
+    assert dataset_facts(dataset)["growths"] == [counts]
+    text = dataset_lines(dataset)
+    assert "growth 1      1 input, 3 records, 2 games, 5 positions stored, 1 repeat left out" in text
 
 
 @pytest.mark.parametrize("name", list(SCHEMES))
