@@ -1,6 +1,6 @@
 """Memory, disk and time of whole builds: bounded by ``run.memory``, the same files for every setting, linear in games.
 
-    python benchmarks/bench_memory.py [--games 20000,200000] [--memory 2GB,16GB] [--workers 2] [--scheme agz17]
+    python -m benchmarks.bench_memory [--games 20000,200000] [--memory 2GB,16GB] [--workers 2] [--scheme agz17]
                                       [--set TABLE.KEY=VALUE ...] [--folder DIR]
 
 Archives of made games (``make_games.py``) are made in DIR, or taken from there, and built one after the other for each
@@ -23,8 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from make_games import make_archive
-
+from benchmarks.make_games import make_archive
 from pipeline.config import ConfigError, make_config
 from pipeline.files import sha256_of_file
 

@@ -1,6 +1,6 @@
 """Make an archive of any number of distinct 19x19 games, the same bytes for the same count and seed.
 
-    python benchmarks/make_games.py [COUNT] OUTPUT.zip [--seed 0]
+    python -m benchmarks.make_games [COUNT] OUTPUT.zip [--seed 0]
 
 Openings are drawn from a small book, so that early positions meet again in other games as they do in real archives:
 after any beginning some continuations are much more popular than others. What follows is random but legal under
@@ -11,6 +11,9 @@ might write them.
 A game depends on the seed and its number alone, so that a larger archive begins with the games of a smaller one.
 That all are distinct, symmetric images included, is checked at the end by the keys that a build compares; they are
 all that grows in memory, 8 bytes a game. The bytes are the same wherever zlib is the same.
+
+Run it as a module, in the folder of the project: compiled kernels are loaded by the name of the module that they were
+compiled in, which has to be found whoever compiled them.
 """
 
 import argparse

@@ -19,7 +19,6 @@ from pipeline.growth import (
     input_fingerprint,
     input_list,
     listed_inputs,
-    listed_omitted,
 )
 from pipeline.headers.rank import read_rank
 from pipeline.jit import KERNEL_VERSION
@@ -112,12 +111,14 @@ def run_job(job: Job, overwrite: bool, progress: Progress) -> Built:
         published = folder.published()
         if published is not None:
             job = _grown(job, published)
+            if job.files and published.fingerprints.config == job.fingerprint:
+                # Before the folder is noted to grow: one that cannot must stay what it is for its old inputs.
+                job = replace(job, growth=_growth(folder, published))
         if folder.claim(config.published(), job.fingerprint, job.inputs):
             progress.line("inputs were added: the unfinished work starts anew")
         if published is not None and not job.files:
             return Built(folder.path, _finished(folder, published), {})
-        if published is not None:
-            job = replace(job, growth=_growth(folder, published))
+        if job.growth is not None:
             progress.line(f"growing the data set by {len(job.files):,} new of {len(job.inputs):,} inputs")
         workers.reach()
         stages = Stages(job, workers, progress)
@@ -144,7 +145,7 @@ def _grown(job: Job, published: Manifest) -> Job:
         job,
         files=new,
         inputs=all_inputs(before, input_list(new)),
-        omitted=all_omitted(listed_omitted(published, job.folder.path), job.omitted, new),
+        omitted=all_omitted(published, job.folder.path, job.omitted, new),
         with_records=published.members.with_records,
     )
 

@@ -99,11 +99,12 @@ def listed_omitted(manifest: Manifest, path: Path) -> Iterator[Omitted]:
         yield Omitted(entry.source, entry.member, entry.status, known[entry.reason], entry.detail)
 
 
-def all_omitted(before: Iterable[Omitted], found: Sequence[Omitted], new: Iterable[InputFile]) -> list[Omitted]:
-    """Return what was not read ``before``, the files apart that are read now (``new``), and after it what was ``found``
-    in folders and is not among that."""
-    read = {file.source for file in new}
-    kept = [item for item in before if item.source not in read]
+def all_omitted(manifest: Manifest, path: Path, found: Sequence[Omitted], new: Iterable[InputFile]) -> list[Omitted]:
+    """Return what the data set at ``path`` did not read, and after it what was ``found`` in folders and is not among
+    that. Files that it could not read, and that are read now (``new``), are left out; not the members of an input
+    that has the name of a new one."""
+    read = {file.source for file in new} - {item.source for item in manifest.inputs}
+    kept = [item for item in listed_omitted(manifest, path) if item.source not in read]
     there = set(kept)
     return kept + [item for item in found if item not in there]
 
