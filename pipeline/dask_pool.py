@@ -55,19 +55,21 @@ class DaskPool:
         self._held = ExitStack()
         self._client: Client | None = None
         self._cluster: LocalCluster | None = None
-        self._executor: Executor | None = None
+        self._executor: Executor
         self._mark: Path | None = None
         self._threads, self._looked, self._manned = 0, -math.inf, 0.0
 
     def reach(self) -> None:
-        """Connect to a scheduler; a cluster on this machine starts with the first task.
+        """Connect to the scheduler, or make the cluster on this machine, unless that was done.
 
         Raises ClusterLost, ClusterUnfit, and OSError where the folder cannot be written to.
         """
-        if self._scheduler is not None and self._client is None:
-            self._connect()
-            self._require_software()
-            self._mark = leave_mark(self._folder)
+        if self._client is None:
+            client = self._client = self._connected()
+            self._executor, self._manned = client.get_executor(pure=False), time.monotonic()
+            if self._scheduler is not None:
+                self._require_software(client)
+                self._mark = leave_mark(self._folder)
 
     def room(self, queued: int) -> int:
         """Return how many tasks may be under way, with ``queued`` to a worker."""
@@ -80,11 +82,10 @@ class DaskPool:
 
     def submit(self, function: Callable[[Any], Any], task: Any) -> Future[Any]:
         """Hand over a task. Raises ClusterLost."""
-        executor = self._executor or self._connect()
         self._require_connection()
         if self._mark is not None:
             function = partial(run_marked, str(self._mark), SOFTWARE, function)
-        future: Future[Any] = executor.submit(function, task)
+        future: Future[Any] = self._executor.submit(function, task)
         return future
 
     def deaths(self, ended: Future[Any]) -> int:
@@ -123,28 +124,25 @@ class DaskPool:
             if self._mark is not None:
                 remove_mark(self._mark)
 
-    def _connect(self) -> Executor:
+    def _connected(self) -> Client:
         self._held.enter_context(_silenced())
         try:
             if self._scheduler is None:
                 self._cluster = self._held.enter_context(_cluster(self._most or 1))
             else:
                 LoopRunner().run_sync(_greet, self._scheduler)
-            self._client = Client(self._cluster or self._scheduler, timeout=_CONNECT, set_as_default=False)
+            return Client(self._cluster or self._scheduler, timeout=_CONNECT, set_as_default=False)
         except (OSError, MemoryError, RuntimeError) as error:
             # MemoryError: somebody else's greeting, read as a length. RuntimeError: a cluster that does not start.
             self._held.close()
             raise ClusterLost(f"{self._where} does not answer{_reason(error)}") from error
-        self._manned = time.monotonic()
-        self._executor = self._client.get_executor(pure=False)
-        return self._executor
 
-    def _require_software(self) -> None:
+    def _require_software(self, client: Client) -> None:
         """Raise ClusterUnfit where the scheduler or a worker has another goplanes, or none.
 
         A worker that cannot read a task ends without a word of why; so they are asked by what every Python has.
         """
-        client, name = self._require_connection(), f"{__name__}.SOFTWARE"
+        name = f"{__name__}.SOFTWARE"
         there = {"it": client.run_on_scheduler(locate, name), **client.run(locate, name, on_error="ignore")}
         for who, software in there.items():
             if software != SOFTWARE:

@@ -35,7 +35,7 @@ class Pool(Protocol):
     """Workers of one kind, behind one ``Executor``."""
 
     def reach(self) -> None:
-        """Take hold of workers that run somewhere already, unless that was done. Raises OSError: nobody answers."""
+        """Take hold of the workers of a cluster, unless that was done. Raises OSError where nobody answers."""
 
     def room(self, queued: int) -> int:
         """Return how many tasks may be under way, with ``queued`` to a worker. Raises OSError as ``check`` does."""
@@ -126,7 +126,7 @@ class Workers:
             self._pool.close(hurry=kind is KeyboardInterrupt)
 
     def reach(self) -> None:
-        """Make sure that a cluster answers; optional, and soon enough at the first task. Raises OSError."""
+        """Make sure that a cluster answers, before a run that needs it changes anything. Raises OSError."""
         if self._pool is not None:
             self._pool.reach()
 
@@ -144,6 +144,8 @@ class Workers:
                 yield number, function(task)
             return
         waiting = list(range(len(tasks)))[::-1]
+        if waiting:
+            self.reach()
         while waiting:
             suspects: list[int] = []
             yield from _run_until_death(self._pool, function, tasks, at_once, waiting, suspects)

@@ -67,7 +67,7 @@ class Stages:
     def _run_steps(self, name: str, steps: Sequence[Step], memory: int) -> list[dict[str, Any]]:
         """Run steps, those that were done before apart, each of which takes ``memory`` bytes."""
         units = [1] * len(steps)
-        reports = self._run_stage(name, do_step, steps, lambda step: None, units, "tasks", lambda report: 0, memory)
+        reports = self._run_stage(name, do_step, steps, lambda step: None, units, "tasks", None, memory)
         _refuse_dead(reports, [step.outputs[-1] for step in steps])
         return reports
 
@@ -87,25 +87,27 @@ class Stages:
         finished: Callable[[Task], Any | None],
         weights: Sequence[int],
         unit: str,
-        work: Callable[[dict[str, Any]], int],
+        work: Callable[[dict[str, Any]], int] | None,
         task_bytes: int | None = None,
     ) -> list[Any]:
         """Run the tasks that have no whole output yet; return the reports of all, in the order of tasks.
 
         ``weights``: what each task adds to the progress, in ``unit``; ``work``: the records, positions or
-        rows that a report tells of; ``task_bytes``: the memory that one takes, so that no more are under way than
-        ``run.memory`` allows (None: too little to count).
+        rows that a report tells of (None: nothing that is told); ``task_bytes``: the memory that one takes, so that no
+        more are under way than ``run.memory`` allows (None: too little to count).
         """
         reports = [finished(task) for task in tasks]
         todo = [number for number, report in enumerate(reports) if report is None]
-        self.done[name] = 0
+        if work is not None:
+            self.done[name] = 0
         if len(todo) < len(tasks):
             self.progress.line(f"{name}: {len(tasks) - len(todo)} of {len(tasks)} tasks were done before")
         with self.progress.stage(name, sum(weights[number] for number in todo), unit) as advance:
             at_once = None if task_bytes is None else self._at_once(name, task_bytes)
             for number, report in self.workers.run(function, [tasks[number] for number in todo], at_once):
                 reports[todo[number]] = report
-                self.done[name] += 0 if isinstance(report, WorkerDied) else work(report)
+                if work is not None and not isinstance(report, WorkerDied):
+                    self.done[name] += work(report)
                 advance(weights[todo[number]])
         return reports
 

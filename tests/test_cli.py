@@ -119,7 +119,7 @@ def test_the_json_of_a_build_is_all_there_is_on_standard_output(tmp_path: Path) 
         (["build", ADA, "--scheme", "agz71"], "did you mean 'agz17'"),
         (["build", ADA, "--set", "split.vall=0.1"], "did you mean 'split.val'"),
         (["build", ADA, "--set", "encode.planes=['own_0']"], "no group of planes is named 'own_0'"),
-        (["build", ADA, "--executor", "dask"], "'local'"),
+        (["build", ADA, "--executor", "nothing"], "dask://host:port"),
         (["build", ADA, "--workers", "-1"], "-1"),
         (["schemes", "sevenplane"], "did you mean 'seven_plane'"),
         (["show", "no.sgf"], "no such file or folder: no.sgf"),

@@ -287,7 +287,7 @@ def test_the_fingerprint_covers_what_decides_the_rows() -> None:
         "encode.scheme": "board", "encode.options": {"a": 1}, "encode.planes": ["x"],
         "augment.mode": "all", "augment.seed": 5,
         "output.format": "hdf5", "output.packed": False, "output.rows_per_shard": 5, "output.games_per_block": 5,
-        "output.compression": "none",
+        "output.compression": "none", "output.shuffle": "exact",
     }  # fmt: skip
     unseen: dict[str, Any] = {"input.paths": ["x"], "output.path": "x"}
     unseen |= {"run.workers": 5, "run.memory": 5, "run.error_budget": 0.5, "run.executor": "dask"}

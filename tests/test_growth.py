@@ -32,7 +32,12 @@ class Said(Progress):
 
 
 def make(
-    inputs: list[Path], output: Path, said: Progress | None = None, overwrite: bool = False, **tables: Any
+    inputs: list[Path],
+    folder: Path,
+    said: Progress | None = None,
+    overwrite: bool = False,
+    games_per_block: int = 5,
+    **tables: Any,
 ) -> Built:
     """Build or grow."""
     asked = {
@@ -42,7 +47,7 @@ def make(
         "split": {"val": 0.2, "test": 0.2, "plies": 4},
         **tables,
         "input": {"paths": [str(path) for path in inputs], **tables.get("input", {})},
-        "output": {"games_per_block": 5, **tables.get("output", {}), "path": str(output)},
+        "output": {"games_per_block": games_per_block, "path": str(folder)},
         "run": {"workers": 0},
     }
     return build(make_config(asked, "test"), overwrite=overwrite, progress=said)
@@ -114,7 +119,7 @@ def test_blocks_without_games(tmp_path: Path) -> None:
     """Games are drawn into blocks: of many small ones some are empty."""
     records = "".join(made_up_games("blocks", [(5, 5)], 12).values())
     (tmp_path / "a.sgf").write_text(records)
-    one = make([tmp_path / "a.sgf"], tmp_path / "one", output={"games_per_block": 1})
+    one = make([tmp_path / "a.sgf"], tmp_path / "one", games_per_block=1)
     assert one.manifest.records.kept > 5
     assert {check.name: check.faults for check in verify(tmp_path / "one") if check.faults} == {}
 
