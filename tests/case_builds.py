@@ -222,7 +222,7 @@ def killed_and_resumed(case: Case) -> None:
     digest = digests(whole.folder)
     case.expected.check("positions", sum(whole.positions(game) for game in whole.games))
     case.expected.check("per_game", [whole.positions(game) for game in whole.games])
-    done = [name for name in published if name.startswith(".goplanes/work/") and "shards-" in name]
+    done = [name for name in published if name.startswith(".goplanes/work/") and ".shards." in name]
     points = {
         "before the first write": 0,
         "in the middle of a shard": published.index("train/shard-00000.parquet"),

@@ -39,6 +39,11 @@ def mounted(*arguments: str) -> bool:
     return subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode == 0
 
 
+def chattr(flag: str, folder: str) -> bool:
+    """Let no file be made in a folder, or again; return whether the file system can do that."""
+    return subprocess.run(["chattr", flag, folder], capture_output=True, check=False).returncode == 0
+
+
 @contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[None]:
     """Mount a file system of ``size`` bytes."""
@@ -103,10 +108,12 @@ class Faults:
         build = self.builds.start(self.output, WORKERS)
         time.sleep(wait)
         folders = [str(path) for path in (self.output, *self.output.rglob("*")) if path.is_dir()]
-        closed = subprocess.run(["chattr", "+i", *folders], capture_output=True, check=False).returncode == 0
+        # One by one: some of them may be gone by now.
+        closed = [chattr("+i", folder) for folder in folders]
         code = self.ended(build)
-        subprocess.run(["chattr", "-i", *folders], capture_output=True, check=False)
-        if not closed:
+        for folder in folders:
+            chattr("-i", folder)
+        if not any(closed):
             raise SystemExit(f"{self.output}: the file system cannot protect a folder")
         self.again(f"read-only after {wait:.1f} s", self.output, code, (GAVE_UP,))
 
