@@ -1,6 +1,7 @@
 """The stages of a build run one by one on made-up games, everything they leave behind in one place."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -8,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from random_games import Line, random_line, turned
 
+from pipeline import claims, ordering
 from pipeline.blocks import EncodeTask, ShardPlan, encode_block
 from pipeline.build import check_config
 from pipeline.columns import Columns, Layout
@@ -147,6 +150,27 @@ def read_part(part: str, report: dict[str, Any]) -> pa.Table:
 def run_all(_stage: str, steps: Sequence[Step], memory: int) -> list[dict[str, Any]]:
     """Do the steps of any stage in this process."""
     return do_all(steps, memory)
+
+
+@contextmanager
+def small_pieces() -> Iterator[None]:
+    """Make ranges of a few records, and buckets of a few records and positions, for a build in this process."""
+    decided: list[DecidedGames] = []
+
+    def noted(*arguments: Any) -> DecidedGames:
+        decided.append(decided_games(*arguments))
+        return decided[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.read._RECORDS_AT_ONCE", 4)
+        patch.setattr(ordering, "RANGE_RECORDS", 8)
+        patch.setattr(ordering, "_ROUTED_RECORDS", 16)
+        patch.setattr(ordering, "_BUCKET_RECORDS", 10)
+        patch.setattr(claims, "_BUCKET_POSITIONS", 100)
+        patch.setattr("pipeline.stages.decided_games", noted)
+        yield
+        (games,) = decided
+        assert min(len(games.tables), games.blocks, claims.bucket_count(games.plies)) > 5
 
 
 @np.errstate(over="ignore")  # uint64 wraps where kernels run as plain Python; fixtures come before conftest's

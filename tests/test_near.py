@@ -131,8 +131,10 @@ def sizes_of(lines: list[Line]) -> NDArray[np.uint8]:
 
 
 def meetings(games: Sequence[Sequence[int]], buckets: int) -> tuple[list[tuple[int, int]], list[int]]:
-    """Return the pairs of games that the buckets find at their marks, and the games they tell of; ``games``: the keys
-    of each at its marks."""
+    """Return the pairs of games that the buckets find at their marks, and the games they tell of.
+
+    ``games``: the keys of each at its marks.
+    """
     marked = np.zeros(sum(map(len, games)), dtype=MARKED)
     marked["ordinal"] = np.repeat(np.arange(len(games)), [len(keys) for keys in games])
     marked["mark"] = [mark for keys in games for mark in range(len(keys))]

@@ -94,11 +94,14 @@ def test_pieces_are_taken_one_at_a_time(tmp_path: Path) -> None:
 def damaged(path: Path, data: bytes, read: Callable[[Path], Any]) -> bool:
     """Write a file anew and return whether reading refuses it, by an error that names it, and removes it."""
     path.write_bytes(data)
+    error = None
     try:
         read(path)
-    except DamagedWork as error:
-        return not path.exists() and str(error).startswith(f"{path}: damaged")
-    return False
+    except DamagedWork as caught:
+        error = caught
+    assert path.exists() == (error is None)
+    assert error is None or str(error).startswith(f"{path}: damaged")
+    return error is not None
 
 
 @pytest.mark.parametrize("flip", [0x01, 0x80, 0xFF])

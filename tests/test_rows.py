@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -28,7 +29,7 @@ from slow_dedup import (
     symmetries,
 )
 from slow_planes import SLOW_SCHEMES, dense
-from stages import RULES
+from stages import RULES, small_pieces
 
 from pipeline import shard
 from pipeline.augment import turn_planes
@@ -56,6 +57,7 @@ class Way:
     augment: str
     format: str
     key_bits: int
+    small: bool  # blocks and buckets of a few games and positions
 
     @property
     def name(self) -> str:
@@ -81,7 +83,7 @@ class Way:
                 "path": str(output),
                 "format": self.format,
                 "rows_per_shard": 150,
-                "games_per_block": 20,
+                "games_per_block": 5 if self.small else 20,
             },
             "run": {"workers": 0},
         }
@@ -89,7 +91,7 @@ class Way:
 
 MODES = ("aggregate", "first", "off")
 WAYS = [
-    Way(*facts, 128 if number % 3 == 0 else 64)
+    Way(*facts, 128 if number % 3 == 0 else 64, number % 5 < 2)
     for number, facts in enumerate(
         product(HISTORY, MODES, ("scheme", "board"), ("drop", "keep"), ("none", "random", "all"), ("parquet", "hdf5"))
     )
@@ -107,6 +109,8 @@ def test_the_chosen_ways_hold_every_pair() -> None:
 
     assert pairs(CHOSEN) == pairs(WAYS)
     assert {(way.positions, way.key_bits) for way in CHOSEN} == set(product(MODES, (64, 128)))
+    small = {(way.positions, way.overlap, way.small) for way in CHOSEN}
+    assert small == set(product(MODES, ("drop", "keep"), (False, True)))
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +224,9 @@ def check_keys(rows: list[dict[str, Any]], way: Way, groups: list[list[Occurrenc
 
 def check_build(way: Way, inputs: Path, output: Path, groups: Callable[[Dataset, int], list[list[Occurrence]]]) -> None:
     """Build in one way, compare every row and every count with the definition, and verify."""
-    dataset = open_dataset(build(make_config(way.tables(inputs, output), "test")).path)
+    config = make_config(way.tables(inputs, output), "test")
+    with small_pieces() if way.small else nullcontext():
+        dataset = open_dataset(build(config).path)
     same = groups(dataset, way.history)
     should = expected(same, way.positions, way.overlap, FRAME)
     rows = stored_rows(dataset)
@@ -257,7 +263,7 @@ def test_the_games_are_worth_the_test(
     inputs: Path, tmp_path: Path, groups: Callable[[Dataset, int], list[list[Occurrence]]]
 ) -> None:
     """They hold what the tests above are about: repeats, symmetric positions, ties, mixed results, all bands."""
-    way = Way("agz17", "aggregate", "scheme", "drop", "none", "parquet", 64)
+    way = Way("agz17", "aggregate", "scheme", "drop", "none", "parquet", 64, False)
     dataset = open_dataset(build(make_config(way.tables(inputs, tmp_path / "out"), "test")).path)
     should = expected(groups(dataset, 7), "aggregate", "drop", FRAME)
     rows = should.rows.values()

@@ -32,6 +32,7 @@ from same_bytes import Builds, deal, digest, kill
 KINDS = ("killed", "full-disk", "read-only", "input", "corrupted")
 WORKERS = 2
 GAVE_UP = 4  # exit code of a build that the system refused something
+NO_INPUT = 2  # of one whose input was not there, or another one, from the beginning
 
 
 def mounted(*arguments: str) -> bool:
@@ -133,7 +134,7 @@ class Faults:
         code = self.ended(build)
         os.replace(kept, path)
         happened = "vanished" if number % 2 == 0 else "changed"
-        self.again(f"an input {happened} after {wait:.1f} s", self.output, code, (GAVE_UP,))
+        self.again(f"an input {happened} after {wait:.1f} s", self.output, code, (GAVE_UP, NO_INPUT))
 
     def corrupted(self, _: int) -> None:
         """Flip a byte of a file of the work in progress, however small."""
