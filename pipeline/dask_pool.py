@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import signal
+import struct
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -20,6 +21,7 @@ from pathlib import Path
 from pydoc import locate
 from typing import Any
 
+import dask
 from distributed import Client, KilledWorker, LocalCluster
 from distributed.comm import connect
 from distributed.utils import LoopRunner
@@ -31,7 +33,10 @@ _CONNECT = 8.0  # seconds for a scheduler to answer at first
 _ANSWER = 60.0  # seconds for one that is at work
 _DESERTED = 60.0  # seconds without any worker, after which none is waited for
 _STALE = 5.0  # seconds after which the number of workers is looked up again
+_NEVER = 10**9  # seconds
 _SILENT = logging.CRITICAL + 1
+# What Dask makes of the greeting of somebody who is no scheduler: lengths and fields that are none.
+_MISREAD = (MemoryError, LookupError, TypeError, ValueError, struct.error)
 
 
 class ClusterLost(ConnectionError):
@@ -132,8 +137,7 @@ class DaskPool:
             else:
                 LoopRunner().run_sync(_greet, self._scheduler)
             return Client(self._cluster or self._scheduler, timeout=_CONNECT, set_as_default=False)
-        except (OSError, MemoryError, RuntimeError) as error:
-            # MemoryError: somebody else's greeting, read as a length. RuntimeError: a cluster that does not start.
+        except (OSError, RuntimeError, *_MISREAD) as error:  # RuntimeError: a cluster that does not start
             self._held.close()
             raise ClusterLost(f"{self._where} does not answer{_reason(error)}") from error
 
@@ -178,7 +182,7 @@ def _reason(error: BaseException) -> str:
     """Return what the system said first of all, after a colon; nothing where it said nothing."""
     while error.__cause__ is not None:
         error = error.__cause__
-    text = getattr(error, "strerror", None) or ("" if isinstance(error, MemoryError) else str(error))
+    text = getattr(error, "strerror", None) or ("" if isinstance(error, _MISREAD) else str(error))
     return f": {text}" if text else ""
 
 
@@ -200,7 +204,8 @@ def _cluster(workers: int) -> Iterator[LocalCluster]:
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    with cluster:
+    # Dask gives up who is missed twice, some seconds apart. Here everybody is replaced, however often they die.
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": _NEVER}), cluster:
         yield cluster
 
 

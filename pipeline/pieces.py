@@ -1,8 +1,8 @@
 """Files between two stages: numbered pieces, each with a checksum, in a file that appears whole.
 
 What one task has for many others goes into one file with a piece for each of them, so that a stage routes any
-amount of data without any process holding it. A piece is an Arrow table or an array of records; one without rows takes
-no bytes. The file starts with a table of its pieces: where each one begins, how long it is, and its CRC-32.
+amount of data without any process holding it. A piece is an Arrow table, an array of records, or
+nothing. The file ends with a table of its pieces: where each one begins, how long it is, and its CRC-32.
 
 Nothing that is damaged is ever used: it is removed as it is found, and the task that made it runs again.
 """

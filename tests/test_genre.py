@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
+from stages import read_part
 
 from pipeline.config import Config, make_config
 from pipeline.game import Game
@@ -108,8 +108,8 @@ def rows_of(folder: Path, texts: dict[str, str], **tables: Any) -> list[dict[str
         (folder / "in" / name).write_text(text)
     config = make_config({**tables, "input": {"paths": [str(folder / "in")]}}, "test")
     (unit,) = units(find_inputs(config.input)[0], config.input)
-    read_unit(ReadTask(unit, config, str(folder / "part")))
-    rows: list[dict[str, Any]] = pq.read_table(folder / "part.parquet").to_pylist()
+    part = str(folder / "part")
+    rows: list[dict[str, Any]] = read_part(part, read_unit(ReadTask(unit, config, part))).to_pylist()
     return rows
 
 
