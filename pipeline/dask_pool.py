@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import signal
+import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -135,7 +136,7 @@ class DaskPool:
             if self._scheduler is None:
                 self._cluster = self._held.enter_context(_cluster(self._most or 1))
             else:
-                LoopRunner().run_sync(_greet, self._scheduler)
+                _require_answer(self._scheduler)
             return Client(self._cluster or self._scheduler, timeout=_CONNECT, set_as_default=False)
         except (OSError, RuntimeError, *_MISREAD) as error:  # RuntimeError: a cluster that does not start
             self._held.close()
@@ -170,6 +171,14 @@ def run_marked(mark: str, software: str, function: Callable[[Any], Any], task: A
         raise ClusterUnfit(f"{os.uname().nodename}: a worker there has {SOFTWARE}, and all need {software}")
     with held(mark):
         return function(task)
+
+
+def _require_answer(scheduler: str) -> None:
+    """Raise OSError or one of _MISREAD where no Dask answers at host:port."""
+    host, _, port = scheduler.rpartition(":")
+    # Dask tries again and again, and what was wrong is lost on the way.
+    socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT).close()
+    LoopRunner().run_sync(_greet, scheduler)
 
 
 async def _greet(scheduler: str) -> None:
