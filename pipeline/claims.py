@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from pipeline import dedup, shard
 from pipeline.columns import Layout
 from pipeline.config import Config
-from pipeline.pieces import bucket_of, read_records, read_tables, routed, write_pieces
+from pipeline.pieces import bucket_of, joined_records, read_records, read_tables, routed, write_pieces
 from pipeline.sampled import Sampled, keyed_block, ordered_positions, sampled_positions
-from pipeline.words import repeated
+from pipeline.words import Words, repeated
 
 # ``row``: the number of the position in the order of game and ply. ``hi`` is 0 where keys have 64 bits.
 CLAIMS = np.dtype([("key", "<u8"), ("hi", "<u8"), ("game", "<u8"), ("ply", "<u2"), ("part", "u1"), ("row", "<u4")])
@@ -69,10 +69,15 @@ def is_wide(config: Config) -> bool:
     return config.dedup.key_bits == 128
 
 
+def _keeps_all(config: Config) -> bool:
+    """Return whether equal positions do not matter: none is merged, none is left out for another part."""
+    return config.dedup.positions == "off" and config.split.overlap == "keep"
+
+
 def claiming(positions: Sampled, config: Config) -> NDArray[np.int64]:
     """Return int64[N]: the position that claims for each one (the first with its key and part), in the order of game
     and ply; its own number where equal positions do not matter."""
-    if config.dedup.positions == "off" and config.split.overlap == "keep":
+    if _keeps_all(config):
         return np.arange(len(positions.key))
     wide = positions.key_hi if is_wide(config) else None
     return dedup.dedup_positions(positions.key, positions.part, True, "keep", wide)
@@ -82,7 +87,7 @@ def claims_of(positions: Sampled, config: Config) -> NDArray[Any]:
     """Return the CLAIMS of positions in the order of game and ply; none where equal positions do not matter."""
     own = np.arange(len(positions.key))
     rows = np.flatnonzero(claiming(positions, config) == own)
-    if config.dedup.positions == "off" and config.split.overlap == "keep":
+    if _keeps_all(config):
         rows = rows[:0]
     claims = np.zeros(len(rows), dtype=CLAIMS)
     claims["row"] = rows
@@ -90,6 +95,15 @@ def claims_of(positions: Sampled, config: Config) -> NDArray[Any]:
         claims[name] = getattr(positions, name)[rows]
     if is_wide(config):
         claims["hi"] = positions.key_hi[rows]
+    return claims
+
+
+def claims_of_rows(keys: Words, keys_hi: Words | None, parts: NDArray[np.int8] | int) -> NDArray[Any]:
+    """Return the CLAIMS by which rows that are there hold their keys. ``keys_hi``: None where keys have 64 bits."""
+    claims = np.zeros(len(keys), dtype=CLAIMS)
+    claims["key"], claims["part"] = keys, parts
+    if keys_hi is not None:
+        claims["hi"] = keys_hi
     return claims
 
 
@@ -107,13 +121,8 @@ class HeldTask:
 def hold_shard(task: HeldTask) -> dict[str, int]:
     """Run a HeldTask. Raises ShardError where the shard is damaged, OSError."""
     names = ["key", "key_hi"] if task.layout.key_bits == 128 else ["key"]
-    pieces = []
-    for batch in shard.read(Path(task.shard), task.layout, names):
-        claims = np.zeros(len(batch["key"]), dtype=CLAIMS)
-        claims["key"], claims["part"] = batch["key"], task.part
-        if "key_hi" in batch:
-            claims["hi"] = batch["key_hi"]
-        pieces.append(claims)
+    batches = shard.read(Path(task.shard), task.layout, names)
+    pieces = [claims_of_rows(batch["key"], batch.get("key_hi"), task.part) for batch in batches]
     held = np.unique(np.concatenate([np.zeros(0, dtype=CLAIMS), *pieces]))  # the images of a row share its key
     write_pieces(task.claims, routed(held, bucket_of(held["key"], task.buckets), task.buckets))
     return {"held": len(held)}
@@ -137,7 +146,7 @@ def match_claims(task: MatchTask) -> dict[str, int]:
     pieces = read_records(task.claims, task.number, CLAIMS)
     claims = np.concatenate([np.zeros(0, dtype=CLAIMS), *pieces])  # a growth may keep no game: there is no block then
     blocks = np.repeat(np.arange(len(pieces)), np.array([len(piece) for piece in pieces], dtype=np.int64))
-    held = np.concatenate([np.zeros(0, dtype=CLAIMS), *read_records(task.held, task.number, CLAIMS)])
+    held = joined_records(task.held, task.number, CLAIMS)
     answers, goals, stale = answers_to(claims, blocks, held, task.config)
     write_pieces(task.answers, routed(answers, goals, len(pieces)))
     return {"stale": stale}
@@ -172,4 +181,4 @@ def answers_to(
 
 def read_answers(paths: Sequence[str], block: int) -> NDArray[Any]:
     """Return the ANSWERS of all buckets to a block. Raises DamagedWork, OSError."""
-    return np.concatenate(read_records(paths, block, ANSWERS))
+    return joined_records(paths, block, ANSWERS)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pipeline import dedup, near
 from pipeline.games import Games
 from pipeline.ordering import CONTENTS, FACTS, ranges_of, rows_of
-from pipeline.pieces import bucket_of, read_records, routed, whole_table, write_pieces
+from pipeline.pieces import bucket_of, joined_records, routed, whole_table, write_pieces
 from pipeline.table import GAME_COLUMNS, OPENING_PLIES, games_of
 from pipeline.words import repeated
 
@@ -50,9 +50,9 @@ class CompareTask:
 
 def compare_bucket(task: CompareTask) -> dict[str, int]:
     """Run a CompareTask; return how many games are to be left out (``dropped``). Raises DamagedWork, OSError."""
-    contents = np.concatenate(read_records(task.facts, task.number, CONTENTS))
+    contents = joined_records(task.facts, task.number, CONTENTS)
     ranks = _ranks(contents)
-    facts = np.concatenate(read_records(task.facts, task.buckets + task.number, FACTS))
+    facts = joined_records(task.facts, task.buckets + task.number, FACTS)
     facts = facts[np.argsort(facts["ordinal"])]
     if not task.games:
         facts = facts[:0]
@@ -131,9 +131,9 @@ class AlikeTask:
 def find_alike(task: AlikeTask) -> dict[str, int]:
     """Run an AlikeTask; return how many games it found. Raises DamagedWork, OSError."""
     start = 2 * task.ranges + task.number
-    openings = np.concatenate(read_records(task.compared, start, OPENINGS))
+    openings = joined_records(task.compared, start, OPENINGS)
     openings = openings[repeated(openings["opening"])]
-    marked = np.concatenate(read_records(task.compared, start + task.buckets, MARKED))
+    marked = joined_records(task.compared, start + task.buckets, MARKED)
     marked = marked[np.lexsort((marked["ordinal"], marked["mark_key"], marked["mark"]))]
     same = (marked["mark_key"][1:] == marked["mark_key"][:-1]) & (marked["mark"][1:] == marked["mark"][:-1])
     pairs = np.zeros(int(same.sum()), dtype=PAIRS)
@@ -164,11 +164,11 @@ class NearTask:
 
 def find_near(task: NearTask) -> dict[str, int]:
     """Run a NearTask; return how many games it found. Raises DamagedWork, OSError."""
-    openings = _joined(task.alike, 0, OPENINGS)
+    openings = joined_records(task.alike, 0, OPENINGS)
     openings = openings[np.argsort(openings["ordinal"])]
     prefix_of = _prefixes(openings, task.ranges)
     short = prefix_of >= 0
-    pairs, games = _joined(task.alike, 1, PAIRS), _joined(task.alike, 2, ALIKE)
+    pairs, games = joined_records(task.alike, 1, PAIRS), joined_records(task.alike, 2, ALIKE)
     games = games[np.unique(games["ordinal"], return_index=True)[1]]
     one, other = (np.searchsorted(games["ordinal"], pairs[name]) for name in ("one", "other"))
     found = near.near_games(
@@ -182,10 +182,6 @@ def find_near(task: NearTask) -> dict[str, int]:
     repeats = repeats[np.argsort(repeats["ordinal"])]
     write_pieces(task.out, [*routed(repeats, ranges_of(repeats["ordinal"]), len(task.ranges)), repeats])
     return {"games": len(repeats)}
-
-
-def _joined(paths: Sequence[str], number: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    return np.concatenate(read_records(paths, number, dtype))
 
 
 def _pointing(games: NDArray[Any], of: NDArray[np.int64], kind: int) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from pipeline import dedup
 from pipeline.compare import NEAR, PREFIX, RANKS, REPEATS
 from pipeline.config import Config
 from pipeline.ordering import ordinals_of, ranges_of, rows_of
-from pipeline.pieces import bucket_of, read_records, whole_table, write_pieces
+from pipeline.pieces import bucket_of, joined_records, read_records, whole_table, write_pieces
 from pipeline.reasons import Flag, Status
 from pipeline.table import GAME_COLUMNS, KEYS, PART_SCHEMA
 from pipeline.words import Words, chain_words, seed_word
@@ -56,7 +56,7 @@ def name_range(task: NameTask) -> dict[str, int]:
     """Run a NameTask. Raises DamagedWork, OSError."""
     table = whole_table(task.table).select(["game", "growth", "content"])
     contents = np.frombuffer(b"".join(table.column("content").to_pylist()), dtype="<u8").reshape(-1, 2)
-    found = np.concatenate(read_records(task.compared, task.number, RANKS))
+    found = joined_records(task.compared, task.number, RANKS)
     ranks = np.zeros(table.num_rows, dtype=np.int64)
     ranks[rows_of(found["ordinal"])] = found["rank"]
     ids = dedup.game_ids(contents.astype(np.uint64), ranks)
@@ -105,7 +105,7 @@ def decide_range(task: DecideTask) -> dict[str, int]:
 
 
 def _ids_of(task: DecideTask, number: int) -> Words:
-    return read_records([task.ids[number]], 0, _IDS)[0].astype(np.uint64)
+    return joined_records([task.ids[number]], 0, _IDS).astype(np.uint64)
 
 
 def _splits(table: pa.Table, rows: NDArray[np.int64], config: Config) -> NDArray[Any]:
@@ -135,7 +135,7 @@ def _chains(repeats: NDArray[Any], task: DecideTask) -> list[list[tuple[int, int
     chains = [[(kind, of)] for _, of, kind, _ in repeats.tolist()]
     if task.near is None or task.config.dedup.near == "keep":
         return chains
-    pointers = read_records([task.near], len(task.tables), REPEATS)[0]
+    pointers = joined_records([task.near], len(task.tables), REPEATS)
     for chain in chains:
         at = chain[-1][1]
         while (place := np.searchsorted(pointers["ordinal"], np.uint64(at))) < len(pointers):

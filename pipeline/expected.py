@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.blocks import merged_labels
-from pipeline.claims import CLAIMS, is_wide
+from pipeline.claims import CLAIMS, claims_of_rows, is_wide
 from pipeline.columns import Columns, ShardError
 from pipeline.config import Config
 from pipeline.dedup import split_games
@@ -57,22 +57,14 @@ def expected(dataset: Dataset, config: Config) -> Expected:
         counts.append(_counts(positions, settled) | {"stale": stale})
         rows.append(positions.take(np.flatnonzero(settled.kept)))
         tables.append(row_columns(positions, settled))
-        held = np.concatenate([held, _claims_of_rows(rows[-1], config)])
+        hi = rows[-1].key_hi if is_wide(config) else None
+        held = np.concatenate([held, claims_of_rows(rows[-1].key, hi, rows[-1].part)])
     kept = joined([{name: getattr(piece, name) for name in Sampled.__slots__} for piece in rows])
     order = by_game_and_ply(kept.game)
     columns = pa.concat_tables(tables).take(pa.array(order)).combine_chunks()
     faults = [*misplaced, *_position_faults(dataset.manifest.positions, counts)]
     faults += _growth_faults(dataset.manifest, dict(zip(growths, counts, strict=True)))
     return Expected(kept.take(order), _columns(kept.take(order), columns), faults)
-
-
-def _claims_of_rows(rows: Sampled, config: Config) -> NDArray[Any]:
-    """Return the CLAIMS by which rows that are there hold their keys."""
-    claims = np.zeros(len(rows.key), dtype=CLAIMS)
-    claims["key"], claims["part"] = rows.key, rows.part
-    if is_wide(config):
-        claims["hi"] = rows.key_hi
-    return claims
 
 
 def _counts(positions: Sampled, settled: Settled) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Each step is a set of pure tasks over buckets or ranges; see ``ordering``, ``com
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from pipeline.compare import AlikeTask, CompareTask, NearTask, compare_bucket, f
 from pipeline.config import Config
 from pipeline.decide import DecideTask, NameTask, decide_range, name_range
 from pipeline.ordering import OrderTask, RouteTask, bucket_count, cuts_of, grouped, order_range, route_part
-from pipeline.steps import Step, each
+from pipeline.steps import Step, each, numbered
 
 # Runs the steps of one kind and returns their reports in order; the number is the memory that one of them takes.
 Run = Callable[[Sequence[Step], int], list[dict[str, Any]]]
@@ -38,10 +39,7 @@ def decided_games(
     parts: Sequence[str], reports: Sequence[dict[str, Any]], config: Config, folder: Path, growth: int, run: Run
 ) -> DecidedGames:
     """Decide about all records of the parts, which ``reports`` describe; files go into ``folder``."""
-
-    def names(kind: str, count: int) -> tuple[str, ...]:
-        return tuple(str(folder / f"{kind}-{number:06d}") for number in range(count))
-
+    names = partial(numbered, folder)
     cuts = cuts_of([sample for report in reports for sample in report["samples"]])
     groups = grouped(parts, [report["groups"] for report in reports])
     ranges, buckets = range(len(cuts) + 1), range(bucket_count(sum(report["records"] for report in reports)))

@@ -26,7 +26,7 @@ from pipeline.blocks import (
 )
 from pipeline.columns import BLOCK_ROWS, Columns, Layout, join, slice_rows, take_rows
 from pipeline.config import Config
-from pipeline.pieces import Piece, bucket_of, read_records, read_tables, write_pieces
+from pipeline.pieces import Piece, bucket_of, joined_records, read_tables, write_pieces
 
 _LISTS = ("policy_moves", "policy_counts")
 _COUNT = np.dtype("<u8")
@@ -71,7 +71,7 @@ def spread_counts(paths: Sequence[str], plans: Sequence[ShardPlan]) -> NDArray[n
     pieces = sum(plan.shards for plan in plans)
     counts = np.zeros(pieces, dtype=np.int64)
     for path in paths:
-        counts += read_records([path], pieces, _COUNT)[0].astype(np.int64)
+        counts += joined_records([path], pieces, _COUNT).astype(np.int64)
     return counts
 
 

@@ -78,6 +78,11 @@ def read_records(paths: Sequence[str], number: int, dtype: np.dtype[Any]) -> lis
     return [np.frombuffer(_read(path, number), dtype=dtype) for path in paths]
 
 
+def joined_records(paths: Sequence[str], number: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return piece ``number`` of all files in one array, of any number of files. Raises DamagedWork, OSError."""
+    return np.concatenate([np.zeros(0, dtype=dtype), *read_records(paths, number, dtype)])
+
+
 def routed(values: NDArray[Any], goals: NDArray[Any], count: int) -> list[NDArray[Any]]:
     """Return ``values`` cut by their ``goals`` (0 to ``count`` - 1), in their order: one array a goal."""
     order = np.argsort(goals, kind="stable")

@@ -14,7 +14,7 @@ from pipeline.columns import Layout
 from pipeline.config import Config
 from pipeline.gamestages import DecidedGames
 from pipeline.rows import BAND_NAMES, KeepTask, ShareTask, keep_rows, share_labels
-from pipeline.steps import Step, each
+from pipeline.steps import Step, each, numbered
 
 _BUCKET_BYTES = 250 * 10**6
 _POSITION_BYTES = 500  # of one in a block that is keyed or settled, at the peak
@@ -53,10 +53,7 @@ def decided_positions(
 ) -> Blocks:
     """Decide about all positions of the kept games; files go into ``folder``. ``shards``: (path, part) of those that
     are there already; ``run_named`` runs the steps of the stage it is told."""
-
-    def names(kind: str, count: int) -> tuple[str, ...]:
-        return tuple(str(folder / f"{kind}-{number:06d}") for number in range(count))
-
+    names = partial(numbered, folder)
     blocks, buckets = range(games.blocks), range(bucket_count(games.plies))
     memory = _POSITION_BYTES * _most_positions(games)
     tables, positions, claims = (names(kind, len(blocks)) for kind in ("games", "positions", "claims"))

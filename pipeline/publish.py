@@ -57,6 +57,11 @@ class Job:
     with_records: int = 0
     growth: Growth | None = None
 
+    @property
+    def growth_number(self) -> int:
+        """Return the number of this build in the life of its data set, 0 for the first."""
+        return self.growth.number if self.growth else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:
@@ -91,7 +96,7 @@ def publish(job: Job, tables: Sequence[str], blocks: Blocks, totals: Totals) -> 
     job.folder.clear_leftovers()  # of workers that were killed on the way
     counted = _Tally()
     with whole_file(path / manifests.GAMES) as temporary:
-        _write_table(temporary, _ranges(tables, blocks, counted, job.growth.number if job.growth else 0))
+        _write_table(temporary, _ranges(tables, blocks, counted, job.growth_number))
     manifest = _manifest(job, counted, blocks, totals)
     faults = manifests.sum_faults(manifest)
     if totals.plies != blocks.seen:

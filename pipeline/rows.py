@@ -19,7 +19,7 @@ from pipeline.claims import HELD, OVERLAP, answers_to, claiming, claims_of, read
 from pipeline.config import Config
 from pipeline.labels import MOVES, SHARES, Labels, aggregate, no_shares, shares_of
 from pipeline.ordering import ranges_of
-from pipeline.pieces import read_records, routed, whole_table, write_pieces
+from pipeline.pieces import joined_records, routed, whole_table, write_pieces
 from pipeline.sampled import Sampled, ordered_positions
 
 # The plies by which the report says how much of val and test was left out: first ply of each band.
@@ -149,8 +149,8 @@ def keep_rows(task: KeepTask) -> dict[str, Any]:
     games, sampled = whole_table(task.games), whole_table(task.positions)
     positions, order = ordered_positions(games, sampled, task.config)
     blocks = len(task.shares)
-    sums = np.concatenate(read_records(task.shares, task.number, SHARES))
-    moves = np.concatenate(read_records(task.shares, blocks + task.number, MOVES))
+    sums = joined_records(task.shares, task.number, SHARES)
+    moves = joined_records(task.shares, blocks + task.number, MOVES)
     settled = settle(positions, read_answers(task.answers, task.number), (sums, moves), task.config)
     write_pieces(task.rows, [_rows_of_block(positions, settled, sampled, order)])
     counts = _rows_of_games(games, sampled, order, settled)

@@ -22,7 +22,7 @@ from pipeline.publish import BuildError, Job, Totals, publish, require_listable
 from pipeline.read import ReadTask, failed_part, finished_report, hold_unit, read_unit
 from pipeline.rows import shard_plans
 from pipeline.sources import InputFile, Unit, spool, units
-from pipeline.steps import Step, do_step, each
+from pipeline.steps import Step, do_step, each, numbered
 from pipeline.stored import spool_table
 from pipeline.warm import warm_up
 
@@ -47,7 +47,7 @@ class Stages:
         parts, reports = self._read()
         require_listable(self.job, reports)
         folder = self.folder.stage("games")
-        number = self.job.growth.number if self.job.growth else 0
+        number = self.job.growth_number
         held, held_reports = self._hold()
         games = decided_games(
             [*held, *parts],
@@ -143,7 +143,7 @@ class Stages:
     def _read(self) -> tuple[list[str], list[dict[str, Any]]]:
         """Read all inputs into parts of the game table; return the parts and their reports."""
         folder = self.folder.stage("read")
-        growth = self.job.growth.number if self.job.growth else 0
+        growth = self.job.growth_number
         tasks = [
             ReadTask(unit, self.config, str(folder / f"part-{number:06d}"), self.job.scheme.komi, growth)
             for number, unit in enumerate(self._units())
@@ -178,7 +178,7 @@ class Stages:
         return made
 
     def _encode(self, blocks: Blocks) -> list[dict[str, Any]]:
-        """Write all shards; return their reports, in the order of their paths."""
+        """Write all shards; return their reports."""
         for part in PARTS:
             (self.folder.path / part).mkdir(exist_ok=True)
         images = [report["images"] for report in blocks.reports]
@@ -195,8 +195,7 @@ class Stages:
         ]
         most = max((report["stored"] for report in blocks.reports), default=0)
         reports = (self._mix if exact else self._encode_blocks)(tasks, [sum(block) for block in images], most)
-        shards = [shard for report in reports for shard in report["shards"]]
-        return sorted(shards, key=lambda shard: (PARTS.index(shard["split"]), shard["path"]))
+        return [shard for report in reports for shard in report["shards"]]
 
     def _encode_blocks(self, tasks: list[EncodeTask], rows: list[int], most: int) -> list[dict[str, Any]]:
         """Write the shards of every block, the largest of which has ``most`` positions."""
@@ -205,7 +204,7 @@ class Stages:
     def _mix(self, tasks: list[EncodeTask], rows: list[int], most: int) -> list[dict[str, Any]]:
         """Spread the rows of every block, and write the shards of all of them."""
         work = self.folder.stage("mixed")
-        spread = tuple(str(work / f"spread-{number:06d}") for number in range(len(tasks)))
+        spread = numbered(work, "spread", len(tasks))
         spreading = [SpreadTask(task, out) for task, out in zip(tasks, spread, strict=True)]
         self._run_steps("encode", each(spread_block, spreading, spread), self._block_bytes(most))
         self.done["encode"] = sum(rows)

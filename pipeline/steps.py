@@ -34,6 +34,11 @@ def do_step(step: Step) -> dict[str, Any]:
     return report
 
 
+def numbered(folder: Path, kind: str, count: int) -> tuple[str, ...]:
+    """Return the paths of so many files of a kind of work in progress."""
+    return tuple(str(folder / f"{kind}-{number:06d}") for number in range(count))
+
+
 def each(function: Callable[[Any], dict[str, Any]], tasks: Iterable[Any], *outputs: Sequence[str]) -> list[Step]:
     """Return a step for each task; ``outputs``: of every kind of file the one of each task."""
     return [Step(function, task, paths) for task, *paths in zip(tasks, *outputs, strict=True)]

@@ -16,3 +16,9 @@ def build_examples(folder: Path, **tables: dict[str, Any]) -> Path:
     tables["output"] = {**tables.get("output", {}), "path": str(folder)}
     tables["run"] = {"workers": 0}
     return build(make_config(tables, "test")).path
+
+
+def published_files(folder: Path) -> dict[str, bytes]:
+    """Return every published file of a data set."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and ".goplanes" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}

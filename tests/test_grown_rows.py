@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from example_builds import published_files
 from repeated_games import FRAME, SIZES_ASKED_FOR, made_up_lines
 from slow_dedup import PARTS, Occurrence, Row, index_of, merged_row, occurrences, policy_of, same_number, same_positions
 from stages import KOMIS, RESULTS, RULES, sgf_of
@@ -109,12 +110,6 @@ def check_rows(folder: Path, should: Grown, mode: str, augment: str) -> None:
         }
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    """Return every published file."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and ".goplanes" not in path.parts]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
-
-
 def built_of(inputs: Path, output: Path, settings: dict[str, Any]) -> Built:
     """Build with other inputs and another output."""
     whole = {**settings, "input": {"paths": [str(inputs)]}}
@@ -139,7 +134,7 @@ def test_every_row_of_a_grown_data_set(
         rows = {row["game"]: row for row in pq.read_table(output / "games.parquet").to_pylist()}
         assert {game: rows[game] for game in before} == before
         assert {row["growth"] for row in rows.values()} == set(range(week + 1))
-        now = {name: data for name, data in files_of(output).items() if "/" in name}
+        now = {name: data for name, data in published_files(output).items() if "/" in name}
         assert {name: now[name] for name in shards} == shards
         growth_of = {game: row["growth"] for game, row in rows.items()}
         groups = same_positions(occurrences(rows.values(), 0))
@@ -158,4 +153,4 @@ def test_every_row_of_a_grown_data_set(
         assert sum(entry.left_out for entry in manifest.growths) > 20
     compact(output, run=Run(workers=0))
     built_of(inputs, tmp_path / "once", settings)
-    assert files_of(output) == files_of(tmp_path / "once")
+    assert published_files(output) == published_files(tmp_path / "once")

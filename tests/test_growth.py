@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from example_builds import published_files
 from random_games import Line, turned
 from stages import RULES, made_up_games, sgf_of
 
@@ -53,12 +54,6 @@ def make(
     return build(make_config(asked, "test"), overwrite=overwrite, progress=said)
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    """Return every published file."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and ".goplanes" not in path.parts]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
-
-
 @pytest.fixture
 def weeks(tmp_path: Path) -> list[Path]:
     """Three files of games, some of which are in two of them."""
@@ -79,9 +74,9 @@ def test_only_what_is_new_is_read(weeks: list[Path], tmp_path: Path) -> None:
     assert said.lines == ["growing the data set by 1 new of 2 inputs"]
     assert [item.source for item in grown.manifest.inputs] == ["week-0.sgf", "week-1.sgf"]
     assert grown.manifest.records.seen == 48
-    before = files(output)
+    before = published_files(output)
     assert make(weeks[:1], output).done == make(weeks[:2], output).done == {}
-    assert files(output) == before
+    assert published_files(output) == before
     assert {check.name: check.faults for check in verify(output) if check.faults} == {}
 
 
@@ -90,16 +85,16 @@ def test_the_same_set_in_one_go_or_from_a_folder(weeks: list[Path], tmp_path: Pa
     for name, second in (("one", weeks[1:]), ("other", weeks)):
         make(weeks[:1], tmp_path / name)
         make(second[::-1], tmp_path / name)
-    assert files(tmp_path / "one") == files(tmp_path / "other")
+    assert published_files(tmp_path / "one") == published_files(tmp_path / "other")
 
 
 def test_a_changed_input_is_refused(weeks: list[Path], tmp_path: Path) -> None:
     make(weeks[:1], tmp_path / "out")
-    before = files(tmp_path / "out")
+    before = published_files(tmp_path / "out")
     weeks[0].write_text(weeks[0].read_text() + sgf_of(LINE))
     with pytest.raises(FolderMismatch, match=r"week-0.sgf changed in place"):
         make(weeks[:2], tmp_path / "out")
-    assert files(tmp_path / "out") == before
+    assert published_files(tmp_path / "out") == before
 
 
 @pytest.mark.parametrize("text", ["", "nothing", sgf_of(LINE) + sgf_of(turned(LINE, 3))])
@@ -158,11 +153,11 @@ def test_a_kill_while_it_is_published(
         assert read_manifest(output) == earlier
     assert all((output / entry.path).stat().st_size == entry.bytes for entry in earlier.shards)
     make(weeks[:2], output)
-    assert files(output) == files(tmp_path / "once")
+    assert published_files(output) == published_files(tmp_path / "once")
     assert sorted(path.name for path in (output / ".goplanes").iterdir()) == ["build.json", "lock"]
     make(weeks, output)
     make(weeks, tmp_path / "once")
-    assert files(output) == files(tmp_path / "once")
+    assert published_files(output) == published_files(tmp_path / "once")
 
 
 def stopped(weeks: list[Path], output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +182,7 @@ def test_more_inputs_come_while_one_growth_is_unfinished(
     assert said.lines[0] == "inputs were added: the unfinished work starts anew"
     make(weeks[:1], tmp_path / "once")
     make(weeks, tmp_path / "once")
-    assert files(output) == files(tmp_path / "once")
+    assert published_files(output) == published_files(tmp_path / "once")
 
 
 def test_an_input_of_an_unfinished_growth_is_gone(
@@ -216,7 +211,7 @@ def test_an_erase_that_was_killed(weeks: list[Path], tmp_path: Path, monkeypatch
             make(weeks[1:2], output, overwrite=True)
     assert make(weeks[1:2], output).manifest.growths == ()
     make(weeks[1:2], tmp_path / "once")
-    assert files(output) == files(tmp_path / "once")
+    assert published_files(output) == published_files(tmp_path / "once")
 
 
 def damage_table(folder: Path) -> None:
@@ -236,10 +231,10 @@ def test_a_damaged_data_set_does_not_grow(weeks: list[Path], tmp_path: Path, dam
     output = tmp_path / "out"
     make(weeks[:1], output)
     damage(output)
-    before = files(output)
+    before = published_files(output)
     with pytest.raises(BuildError, match="--overwrite"):
         make(weeks[:2], output)
-    assert files(output) == before
+    assert published_files(output) == before
 
 
 def test_data_sets_built_from_another_one(weeks: list[Path], tmp_path: Path) -> None:
