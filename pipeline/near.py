@@ -94,6 +94,7 @@ def prefix_games(
     ``gamekeys.game_keys``, all different. Games of fewer than ``least`` plies are no prefixes. ``chunks`` give the
     games with their numbers, rising. The time is that of one walk over all moves, whatever the games are.
     """
+    keys = np.ascontiguousarray(keys)  # a field of records is not: kernels would be compiled for it once more
     longest = np.full(len(plies), -1, dtype=np.int64)
     tables: dict[tuple[int, int], tuple[Numbers, NDArray[np.bool_]]] = {}
     for rows, cols in np.unique(sizes, axis=0).tolist():
