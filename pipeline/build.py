@@ -11,6 +11,7 @@ from pipeline.config import Config, ConfigError
 from pipeline.executors import require_executor, workers_of
 from pipeline.fence import wait_for_tasks
 from pipeline.growth import (
+    MAX_GROWTHS,
     Growth,
     all_inputs,
     all_omitted,
@@ -153,6 +154,8 @@ def _grown(job: Job, published: Manifest) -> Job:
 def _growth(folder: WorkFolder, published: Manifest) -> Growth:
     """Return the growth of a data set that is whole. Raises BuildError where it is not."""
     require_files(folder, published)
+    if len(published.growths) >= MAX_GROWTHS:
+        raise BuildError(f"{folder.path} has grown {MAX_GROWTHS:,} times: run goplanes compact {folder.path} first")
     try:
         before, games = folder.pinned()
     except DamagedTable as error:

@@ -18,6 +18,8 @@ from pipeline.sources import InputFile, Omitted
 
 Listed = list[dict[str, Any]]
 
+MAX_GROWTHS = 2**16 - 1  # the game table has their number in 16 bits
+
 
 @dataclass(frozen=True, slots=True)
 class Growth:

@@ -23,7 +23,7 @@ from pipeline.table import KEYS, MARKS, PART_SCHEMA
 
 RANGE_RECORDS = 8_192
 RANGE_BYTES = 2**26
-_ROUTED_RECORDS = 2 * RANGE_RECORDS  # that one task takes
+_ROUTED_RECORDS, _ROUTED_BYTES = 2 * RANGE_RECORDS, 2 * RANGE_BYTES  # that one task takes
 _BUCKET_RECORDS = 250_000  # of one bucket: some 30 MB of facts
 
 Place = tuple[str, str, int, str]
@@ -92,18 +92,19 @@ def cuts_of(samples: Sequence[list[Any]]) -> tuple[Place, ...]:
     return tuple(cuts)
 
 
-def grouped(parts: Sequence[str], lengths: Sequence[Sequence[int]]) -> list[tuple[tuple[str, int], ...]]:
-    """Return the pieces that each routing task takes; ``lengths``: the rows of every piece of each part."""
+def grouped(parts: Sequence[str], pieces: Sequence[Sequence[Sequence[int]]]) -> list[tuple[tuple[str, int], ...]]:
+    """Return the pieces that each routing task takes; ``pieces``: the rows and bytes of every piece of each part."""
     tasks: list[tuple[tuple[str, int], ...]] = []
     group: list[tuple[str, int]] = []
-    records = 0
-    for part, rows in zip(parts, lengths, strict=True):
-        for number, length in enumerate(rows):
-            if group and records + length > _ROUTED_RECORDS:
+    records = size = 0
+    for part, measures in zip(parts, pieces, strict=True):
+        for number, (more_records, more_bytes) in enumerate(measures):
+            if group and (records + more_records > _ROUTED_RECORDS or size + more_bytes > _ROUTED_BYTES):
                 tasks.append(tuple(group))
-                group, records = [], 0
+                group, records, size = [], 0, 0
             group.append((part, number))
-            records += length
+            records += more_records
+            size += more_bytes
     return [*tasks, tuple(group)] if group else tasks
 
 

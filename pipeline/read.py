@@ -115,25 +115,26 @@ def _tables(task: ReadTask, records: Iterable[Found]) -> Iterator[pa.Table]:
 
 
 def _weight_of(record: Game | Rejected | None) -> int:
-    """Return about how much memory a record takes, in moves."""
+    """Return about how much memory a record takes, in moves and stones set up."""
     if record is None:
         return 0
-    return sum(map(len, record.raw.values())) + (len(record.moves) if isinstance(record, Game) else 0)
+    stones = len(record.moves) + len(record.setup_points) if isinstance(record, Game) else 0
+    return sum(map(len, record.raw.values())) + stones
 
 
 def _write_part(part: str, tables: Iterable[pa.Table]) -> dict[str, Any]:
-    """Write a part, a piece for each table; return how many rows each has, and the samples by which they are cut."""
-    groups: list[int] = []
+    """Write a part, a piece for each table; return how many rows and bytes each has, and samples to cut them by."""
+    groups: list[list[int]] = []
     samples: list[list[Any]] = []
 
     def noted() -> Iterator[pa.Table]:
         for table in tables:
             yield table
-            groups.append(table.num_rows)
+            groups.append([table.num_rows, table.nbytes])
             samples.extend(samples_of(table))
 
     write_pieces(part, noted(), "zstd")
-    return {"records": sum(groups), "groups": groups, "samples": samples}
+    return {"records": sum(rows for rows, _ in groups), "groups": groups, "samples": samples}
 
 
 def _write_report(part: str, facts: dict[str, Any], with_records: int, omitted: list[Omitted]) -> dict[str, Any]:
@@ -293,10 +294,13 @@ def _game_row(where: Row, game: Game, legal: int, fault: int, task: ReadTask) ->
     }
 
 
+_OMITTED_ORDER = ("source", "member", "reason", "status", "detail")
+
+
 def omitted_of(found: Iterable[Omitted], reports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return all members left out, those found in folders and those of the reports, in the order of their paths."""
     items = [_omitted_item(item) for item in found] + [item for report in reports for item in report["omitted"]]
-    return sorted(items, key=lambda item: (item["source"].encode(), (item["member"] or "").encode(), item["reason"]))
+    return sorted(items, key=lambda item: [str(item[name] or "").encode() for name in _OMITTED_ORDER])
 
 
 def _omitted_item(item: Omitted) -> dict[str, Any]:

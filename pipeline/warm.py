@@ -10,12 +10,14 @@ import numpy as np
 from pipeline import symmetry
 from pipeline.augment import turn_planes
 from pipeline.board import BLACK, WHITE
+from pipeline.config import Parse, Rules
 from pipeline.encode import encode
 from pipeline.gamekeys import game_keys
 from pipeline.games import Games
 from pipeline.jit import cache_folder, seal
 from pipeline.keys import keyed
 from pipeline.near import clusters, prefix_games
+from pipeline.plain import plain_game
 from pipeline.position import single_game
 from pipeline.progress import Progress
 from pipeline.replay import replay
@@ -33,6 +35,7 @@ def tiny_games() -> Games:
 
 def compile_replay() -> None:
     """Compile what the read, decide and index stages need."""
+    plain_game(b"(;SZ[3:2]AB[aa];B[ab])", frozenset(), Parse(), Rules())
     games = tiny_games()
     replay(games)
     plies, number = np.array([2], dtype=np.int64), np.zeros(1, dtype=np.int64)

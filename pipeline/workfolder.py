@@ -135,9 +135,13 @@ class WorkFolder:
         return sorted(set(found) - set(self._shards()))
 
     def clear_work(self) -> None:
-        """Remove the work in progress."""
+        """Remove the work in progress: all of it at once, so that a kill leaves no half of it to go on from."""
+        discarded = self.private / "discarded"
+        if discarded.exists():
+            shutil.rmtree(discarded)
         if self.work.exists():
-            shutil.rmtree(self.work)
+            os.replace(self.work, discarded)
+            shutil.rmtree(discarded)
 
     def clear_finished(self) -> None:
         """Remove what a build that has ended needs no more."""

@@ -15,7 +15,7 @@ from stages import RULES, sgf_of
 from pipeline.build import BuildError, build
 from pipeline.config import Config, make_config
 from pipeline.files import sha256_of_file
-from pipeline.manifest import Manifest, read_manifest
+from pipeline.manifest import Manifest, read_manifest, write_manifest
 
 RECORDS = [sgf_of(random_line(Random(f"growing {number}"), 9, 9, 12, 0), RE="B+R") for number in range(24)]
 
@@ -140,6 +140,19 @@ def test_a_damaged_set_is_not_noted_to_grow(weeks: list[Path], tmp_path: Path) -
     assert build(config(folder, weeks[0])).seconds == {}
     (folder / "games.parquet").write_bytes(data)
     assert len(build(config(folder, weeks[1])).manifest.growths) == 1
+
+
+def test_a_set_that_has_grown_as_often_as_it_can(weeks: list[Path], tmp_path: Path) -> None:
+    """The game table has 16 bits for the number of a growth."""
+    folder = tmp_path / "out"
+    build(config(folder, weeks[0]))
+    manifest = build(config(folder, weeks[1])).manifest
+    write_manifest(folder, manifest.model_copy(update={"growths": manifest.growths * (2**16 - 1)}))
+    before = files(folder)
+    (tmp_path / "week-3.sgf").write_text(RECORDS[0])
+    with pytest.raises(BuildError, match=r"has grown 65,535 times: run goplanes compact"):
+        build(config(folder, *weeks, tmp_path / "week-3.sgf"))
+    assert files(folder) == before
 
 
 def test_a_growth_without_a_new_game_keeps_all_counts(weeks: list[Path], tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ def decided(folder: Path, parts: Sequence[Sequence[Sequence[dict[str, Any]]]]) -
         tables = [table_of(rows) for rows in pieces]
         write_pieces(paths[-1], tables)
         samples = [sample for table in tables for sample in samples_of(table)]
-        reports.append({"records": sum(map(len, pieces)), "groups": [len(rows) for rows in pieces], "samples": samples})
+        groups = [[table.num_rows, table.nbytes] for table in tables]
+        reports.append({"records": sum(map(len, pieces)), "groups": groups, "samples": samples})
     return decided_games(paths, reports, make_config({}, "test"), folder, 0, do_all)
 
 
@@ -168,15 +169,20 @@ def test_ranges_are_cut_where_enough_lies_before(monkeypatch: pytest.MonkeyPatch
 
 
 def test_pieces_are_grouped_into_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In their order, each once, so many records in one task or a single piece."""
+    """In their order, each once, so many records and bytes in one task or a single piece."""
     monkeypatch.setattr(ordering, "_ROUTED_RECORDS", 10)
+    monkeypatch.setattr(ordering, "_ROUTED_BYTES", 100)
     assert grouped([], []) == grouped(["a", "b"], [[], []]) == []
-    assert grouped(["a", "b", "c"], [[4, 6], [], [1, 20, 3, 7]]) == [
-        (("a", 0), ("a", 1)),
-        (("c", 0),),
-        (("c", 1),),
-        (("c", 2), ("c", 3)),
-    ]
+    records = [[4, 6], [], [1, 20, 3, 7]]
+    few_bytes = [[[number, 1] for number in numbers] for numbers in records]
+    few_records = [[[1, 10 * number] for number in numbers] for numbers in records]
+    for pieces in (few_bytes, few_records):
+        assert grouped(["a", "b", "c"], pieces) == [
+            (("a", 0), ("a", 1)),
+            (("c", 0),),
+            (("c", 1),),
+            (("c", 2), ("c", 3)),
+        ]
 
 
 def test_ordinals() -> None:

@@ -222,24 +222,26 @@ def test_every_row_says_in_which_build_it_was_read(tmp_path: Path) -> None:
 
 
 def test_a_part_is_cut_into_pieces_of_some_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By their number, or by what they weigh: header texts and moves. The rows are the same, and the samples stand for
-    all of them."""
-    games = {f"{number}.sgf": sgf_of(LINE, C="x" * 40 * number) for number in range(7)}
+    """By their number, or by what they weigh: header texts, moves and stones set up. The rows are the same, and the
+    samples stand for all of them."""
+    games = {f"{number}.sgf": sgf_of(LINE, C="x" * 40 * number) for number in range(6)}
+    stones = tuple((0, (row, col), 1) for row in range(1, 15) for col in range(15))
+    games["6.sgf"] = games["7.sgf"] = sgf_of(Line(19, 19, (), stones))
     (task,) = tasks_of(tmp_path, games)
     report = read_unit(task)
-    assert report["groups"] == [7]
+    assert [rows for rows, _ in report["groups"]] == [8]
     whole = read_part(task.part, report)
     for name, most, groups in (
-        ("_RECORDS_AT_ONCE", 3, [3, 3, 1]),
-        ("_RECORDS_AT_ONCE", 1, [1] * 7),
-        ("_WEIGHT_AT_ONCE", 150, [4, 1, 1, 1]),  # 120 characters and few more are too few, 160 are enough
+        ("_RECORDS_AT_ONCE", 3, [3, 3, 2]),
+        ("_RECORDS_AT_ONCE", 1, [1] * 8),
+        ("_WEIGHT_AT_ONCE", 150, [4, 1, 1, 1, 1]),  # 120 characters and few more are too few, 160 are enough
     ):
         with monkeypatch.context() as patch:
             patch.setattr(f"pipeline.read.{name}", most)
             report = read_unit(task)
-        assert report["groups"] == groups
+        assert [rows for rows, _ in report["groups"]] == groups
         assert read_part(task.part, report).equals(whole)
-        assert sum(records for *_, records, _ in report["samples"]) == 7
+        assert sum(records for *_, records, _ in report["samples"]) == 8
 
 
 def test_members_left_out_are_in_order() -> None:

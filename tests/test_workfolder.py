@@ -315,3 +315,20 @@ def test_work_in_progress(folder: WorkFolder) -> None:
     folder.clear_work()
     assert not folder.work.exists()
     folder.clear_work()
+
+
+def test_work_is_discarded_whole(folder: WorkFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill in the midst leaves nothing to go on from; what it left goes with the next one."""
+    (folder.stage("read") / "part").write_text("whole")
+
+    def killed(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.workfolder.shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            folder.clear_work()
+    assert not folder.work.exists()
+    (folder.stage("read") / "part").write_text("whole")
+    folder.clear_work()
+    assert [path.name for path in folder.private.iterdir()] == ["lock"]
