@@ -4,7 +4,7 @@ Numbers and composition of the symmetries are in ``symmetry.py``. A symmetry act
 rectangle, which is put back into the top-left corner of the frame.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -101,10 +101,10 @@ def turn_planes(
 ) -> NDArray[np.uint8]:
     """Return packed planes uint8[N, P, B] turned row by row by the symmetries ``turns`` uint8[N].
 
-    ``rows`` and ``cols`` uint8[N] are the boards' sizes. Transposing needs a square board.
+    ``rows`` and ``cols`` uint8[N] are the boards' sizes. Raises ValueError where a board that is not square is to be
+    transposed.
     """
-    if np.any((turns >= 4) & (rows != cols)):
-        raise ValueError("a board that is not square has no symmetries 4 to 7")
+    symmetry.require_turns(rows, cols, turns)
     out = np.zeros_like(planes)
     _turn_planes(planes, rows, cols, frame_cols, turns, np.zeros(32, dtype=np.uint32), out)
     return out
@@ -126,6 +126,20 @@ def turn_moves(
     col = np.where(turns & 2, width - 1 - col, col)
     row, col = np.where(turns & 4, col, row), np.where(turns & 4, row, col)
     return np.where(passes, index, row * frame_cols + col)
+
+
+def turned_policy(
+    columns: Mapping[str, NDArray[Any]], frame_cols: int, turns: NDArray[np.uint8]
+) -> dict[str, NDArray[Any]]:
+    """Return ``policy_moves`` and ``policy_counts`` of rows turned one by one, the moves of each in rising order again.
+
+    ``columns`` has these, ``policy_offsets``, ``rows`` and ``cols``.
+    """
+    lengths = np.diff(columns["policy_offsets"])
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    moves = turn_moves(columns["policy_moves"], columns["rows"][row], columns["cols"][row], frame_cols, turns[row])
+    order = np.lexsort((moves, row))
+    return {"policy_moves": moves[order].astype(np.int16), "policy_counts": columns["policy_counts"][order]}
 
 
 def turn_dense(planes: NDArray[Any], turn: int) -> NDArray[Any]:

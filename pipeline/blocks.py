@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline import symmetry
-from pipeline.augment import turn_moves, turn_planes
+from pipeline.augment import turn_moves, turn_planes, turned_policy
 from pipeline.columns import BLOCK_ROWS, SUFFIXES, Columns, Layout, take_rows
 from pipeline.compose import configured_scheme
 from pipeline.config import Config
@@ -249,12 +249,3 @@ def turned_batches(
                 batch |= turned_policy(batch, frame_cols, turn)
         batch["symmetry"] = turn
         yield batch
-
-
-def turned_policy(batch: Columns, frame_cols: int, turns: NDArray[np.uint8]) -> Columns:
-    """Return the policy columns turned row by row, the moves of each row in rising order again."""
-    lengths = np.diff(batch["policy_offsets"])
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    moves = turn_moves(batch["policy_moves"], batch["rows"][row], batch["cols"][row], frame_cols, turns[row])
-    order = np.lexsort((moves, row))
-    return {"policy_moves": moves[order].astype(np.int16), "policy_counts": batch["policy_counts"][order]}

@@ -164,7 +164,7 @@ def describe(
     return json.dumps(facts, sort_keys=True, separators=(",", ":"))
 
 
-def count(batch: Columns) -> int:
+def count(batch: Mapping[str, NDArray[Any]]) -> int:
     """Number of rows of a batch (of any selection of columns)."""
     for name, values in batch.items():
         if name == "policy_offsets":
@@ -172,6 +172,15 @@ def count(batch: Columns) -> int:
         if name not in POLICY:
             return len(values)
     return 0
+
+
+def no_policy() -> Columns:
+    """Return the policy columns of no row."""
+    return {
+        "policy_moves": np.zeros(0, dtype=np.int16),
+        "policy_counts": np.zeros(0, dtype=np.uint32),
+        "policy_offsets": np.zeros(1, dtype=np.int64),
+    }
 
 
 def slice_rows(batch: Columns, start: int, stop: int) -> Columns:
@@ -266,28 +275,43 @@ def require_shapes(batch: Columns, layout: Layout) -> None:
 
 
 def first_fault(batch: Mapping[str, Any], layout: Layout, start: int) -> str | None:
-    """Return what is wrong with the values of a whole batch (row ``start`` is its first), or None."""
-    spare = 8 * layout.plane_bytes - layout.area
-    # NaN, the unknown value, is not above 1; a NaN weight is not finite.
-    tests: list[tuple[str, Any]] = [
-        ("planes have padding bits set", (batch["planes"][:, :, -1] & ((1 << spare) - 1)).any(axis=1)),
-        (f"move is not 0 to {layout.area}", (batch["move"] < 0) | (batch["move"] > layout.area)),
-        ("value is not -1 to 1", np.abs(batch["value"]) > 1),
-        ("weight is not a number from 0 up", (batch["weight"] < 0) | ~np.isfinite(batch["weight"])),
-        ("to_play is not 1 or 2", (batch["to_play"] != 1) & (batch["to_play"] != 2)),
-        (f"rows is not 1 to {layout.frame[0]}", (batch["rows"] < 1) | (batch["rows"] > layout.frame[0])),
-        (f"cols is not 1 to {layout.frame[1]}", (batch["cols"] < 1) | (batch["cols"] > layout.frame[1])),
-        ("symmetry is not 0 to 7", batch["symmetry"] > 7),
-    ]
-    if layout.globals:
-        tests.append(("globals are not finite", ~np.isfinite(batch["globals"]).all(axis=1)))
-    if layout.aggregate:
-        moves = batch["policy_moves"]
-        wrong = np.flatnonzero((moves < 0) | (moves > layout.area))
-        bad_rows = np.zeros(len(batch["move"]), dtype=np.bool_)
-        bad_rows[np.searchsorted(batch["policy_offsets"], wrong, side="right") - 1] = True
-        tests.append((f"policy_moves is not 0 to {layout.area}", bad_rows))
-    for text, bad in tests:
+    """Return what is wrong with the values of a batch, of any selection of columns, or None; row ``start`` is its
+    first."""
+    for name, text, bad in _tests(batch, layout):
         if bad.any():
-            return f"row {start + int(bad.argmax())}: {text}"
+            return f"row {start + int(bad.argmax())}: {name} {text}"
     return None
+
+
+def _tests(batch: Mapping[str, Any], layout: Layout) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
+    """Yield (column, what is wrong with it, in which rows) for all columns with a range that are there."""
+    ranges = {"rows": (1, layout.frame[0]), "cols": (1, layout.frame[1]), "symmetry": (0, 7), "move": (0, layout.area)}
+    for name, values in batch.items():
+        if name == "planes":
+            spare = 8 * layout.plane_bytes - layout.area
+            yield name, "have padding bits set", (values[:, :, -1] & ((1 << spare) - 1)).any(axis=1)
+        elif name in ranges:
+            least, most = ranges[name]
+            yield name, f"is not {least} to {most}", (values < least) | (values > most)
+        elif name == "to_play":
+            yield name, "is not 1 or 2", (values != 1) & (values != 2)
+        elif name == "value":  # NaN, the unknown value, is not above 1
+            yield name, "is not -1 to 1", np.abs(values) > 1
+        elif name == "weight":
+            yield name, "is not a number from 0 up", (values < 0) | ~np.isfinite(values)
+        elif name == "globals":
+            yield name, "are not finite", ~np.isfinite(values).all(axis=1)
+        elif name == "policy_offsets":
+            yield name, "leave the row without a move", np.diff(values) < 1
+        elif name == "policy_counts":
+            yield name, "is not 1 or more", _in_rows(values < 1, batch)
+        elif name == "policy_moves":
+            yield name, f"is not 0 to {layout.area}", _in_rows((values < 0) | (values > layout.area), batch)
+
+
+def _in_rows(entries: NDArray[np.bool_], batch: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    """Return bool[N]: which rows have one of some policy entries bool[M]."""
+    offsets = batch["policy_offsets"]
+    rows = np.zeros(len(offsets) - 1, dtype=np.bool_)
+    rows[np.searchsorted(offsets, np.flatnonzero(entries), side="right") - 1] = True
+    return rows

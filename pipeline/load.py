@@ -1,27 +1,32 @@
-"""Shards to batches of numpy arrays, in shard order, from either format.
+"""Shards to batches of numpy arrays, in the order and the form that a trainer wants, from either format.
 
     dataset = open_dataset("my-dataset")
-    for batch in dataset.batches("train", columns=["planes", "move", "value"], dtype="float32"):
-        train(batch["planes"], batch["move"], batch["value"])
+    for epoch in range(10):
+        for batch in dataset.batches("train", symmetry="random", seed=1, epoch=epoch, dtype="float32"):
+            train(batch["planes"], batch["move"], batch["value"])
 
 A ``Dataset`` holds no open file: it may be pickled, or used before a fork and after it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from pipeline import shard
-from pipeline.columns import Columns, Layout, ShardError
+from pipeline.columns import POLICY, Columns, ShardError, join
+from pipeline.epochs import Cut, Epoch, Tail, epoch_of
 from pipeline.files import sha256_of_file
-from pipeline.manifest import SPLITS, Manifest, Scheme, ShardEntry, read_manifest
+from pipeline.forms import Dtype, Form, Policy, Symmetry
+from pipeline.lookup import Rows
+from pipeline.manifest import SPLITS, Manifest, Scheme, read_manifest
+from pipeline.part import Part, path_of
+from pipeline.prefetch import prefetched
+from pipeline.unpack import Order
 
-Dtype = Literal["packed", "uint8", "float32"]
-Order = Literal["NCHW", "NHWC"]
+BUFFER_ROWS = 65_536  # that are mixed: eight runs
 
 
 def open_dataset(path: str | Path) -> "Dataset":
@@ -59,7 +64,14 @@ class Dataset:
 
     def rows(self, split: str = "train") -> int:
         """Number of rows of a part. Raises ValueError for an unknown one."""
-        return sum(entry.rows for entry in self._shards(split))
+        return self.part(split).rows
+
+    def part(self, split: str) -> Part:
+        """Return the shards of a part. Raises ValueError for an unknown one."""
+        if split not in SPLITS:
+            raise ValueError(f"no part {split!r}; the parts are {', '.join(SPLITS)}")
+        entries = tuple(entry for entry in self.manifest.shards if entry.split == split)
+        return Part(self.folder, split, self.manifest.layout, entries)
 
     def batches(
         self,
@@ -67,57 +79,108 @@ class Dataset:
         *,
         columns: Sequence[str] | None = None,
         batch_size: int = 1024,
+        symmetry: Symmetry = "none",
+        seed: int | None = None,
+        epoch: int = 0,
         dtype: Dtype = "packed",
         layout: Order = "NCHW",
+        policy: Policy = "move",
+        out: Mapping[str, NDArray[Any]] | None = None,
         drop_last: bool = False,
+        rank: int = 0,
+        world: int = 1,
+        tail: Tail = "drop",
+        start: int = 0,
+        step: int = 1,
+        buffer_rows: int = BUFFER_ROWS,
+        prefetch: int = 0,
     ) -> Iterator[Columns]:
-        """Yield batches of ``batch_size`` rows in shard order, across shards; the last may be shorter.
+        """Yield batches of ``batch_size`` rows; the last may be shorter.
 
-        Planes are uint8[N, P, B] packed, or uint8 or float32 [N, P, H, W] (NHWC: [N, H, W, P]); the other
-        columns are as in ``pipeline.columns``. Raises ValueError at once for an unknown part, column or
-        form, ShardError while reading for a shard that is not as the manifest says.
+        Planes are uint8[N, P, B] packed, or uint8 or float32 [N, P, H, W] (``layout`` NHWC: [N, H, W, P]); the other
+        columns are as in ``pipeline.columns``.
+
+        ``seed``: the order is a pure function of (seed, epoch), rows of several shards mixed through a buffer of some
+        ``buffer_rows`` rows (None: the order of the shards). ``symmetry``: "random" draws one for each row by (seed,
+        epoch, row), a number from 0 to 7 is for all rows; planes, moves and policies turn together, and the column
+        ``symmetry`` says how a row lies now. ``policy``: "move" leaves the columns as they are; "counts" gives a column
+        ``policy`` float32[N, area + 1], the share of each move, in place of the ragged ones; "sample" draws ``move`` by
+        the counts. Without counts (``dedup.positions`` not aggregate) the move of the row is all there is.
+
+        ``out``: arrays of at least ``batch_size`` rows, as ``buffers`` makes them, into which the columns are written;
+        a batch then holds views of them, which the next batch overwrites. ``rank`` of ``world``: an equal share of
+        the rows for each of several trainers; the rows left over are dropped, or the first ones come again (``tail``
+        "pad"). ``start``: the batches to leave out, as when an epoch goes on; ``step``: only each ``step``-th from
+        there. ``prefetch``: so many batches are made ahead by threads.
+
+        Raises ValueError at once for what there is not; while reading ShardError for a shard that is not as the
+        manifest says, ValueError for a symmetry that a board does not have.
         """
-        form = _require_form(dtype, layout)
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
-        entries = self._shards(split)
-        facts = self.manifest.layout
-        names = facts.select(columns)
-        return self._batches(entries, facts, names, batch_size, form, drop_last)
+        form = Form(dtype, layout, symmetry, policy, seed or 0, epoch)
+        cut = Cut(batch_size, rank, world, tail, drop_last, start, step)
+        part = self.part(split)
+        names = form.names(part.layout, columns)
+        if buffer_rows < 1:
+            raise ValueError(f"buffer_rows must be at least 1, not {buffer_rows}")
+        if out is not None:
+            _require_fit(out, form.blank(part.layout, names, 0), batch_size)
+            if prefetch:
+                raise ValueError("batches that are made ahead need arrays of their own: out or prefetch, not both")
+        order = epoch_of(part.lengths, buffer_rows, seed, epoch)
+        return prefetched(_batches(part, order, cut, form, names, out, ahead=prefetch > 0), prefetch)
 
-    def row(
+    def buffers(
         self,
-        split: str,
-        index: int,
+        batch_size: int = 1024,
         *,
         columns: Sequence[str] | None = None,
         dtype: Dtype = "packed",
         layout: Order = "NCHW",
-    ) -> dict[str, Any]:
+        policy: Policy = "move",
+    ) -> Columns:
+        """Return arrays for ``batches(..., out=...)`` with the same arguments, for every column but the ragged ones."""
+        form = Form(dtype, layout, policy=policy)
+        facts = self.manifest.layout
+        return form.blank(facts, form.names(facts, columns), batch_size)
+
+    def mapped(
+        self,
+        split: str = "train",
+        *,
+        columns: Sequence[str] | None = None,
+        symmetry: Symmetry = "none",
+        seed: int = 0,
+        epoch: int = 0,
+        dtype: Dtype = "packed",
+        layout: Order = "NCHW",
+        policy: Policy = "move",
+        cache_bytes: int = 2**28,
+    ) -> Rows:
+        """Return the rows of a part as a sequence: an index gives a row, a list of indices a batch in that order.
+
+        The arguments are those of ``batches``; a row comes out the same as there for the same (seed, epoch). Runs of
+        rows that were read stay in memory, up to ``cache_bytes`` of them in each process. Raises ValueError.
+        """
+        form = Form(dtype, layout, symmetry, policy, seed, epoch)
+        part = self.part(split)
+        return Rows(part, form, form.names(part.layout, columns), cache_bytes)
+
+    def row(self, split: str, index: int, **options: Any) -> dict[str, Any]:
         """Return one row: planes [P, B], [P, H, W] or [H, W, P], policies as arrays, the rest as numpy scalars.
 
-        Opens a shard each time: for looking, not for training. Raises IndexError outside 0 to rows - 1,
-        ValueError and ShardError as ``batches``.
+        Opens a shard each time: for looking, not for training. ``options`` are those of ``mapped``. Raises IndexError
+        outside 0 to rows - 1, ValueError and ShardError as ``batches``.
         """
-        form = _require_form(dtype, layout)
-        entries = self._shards(split)
-        facts = self.manifest.layout
-        names = facts.select(columns)
-        start = index
-        for entry in entries:
-            if 0 <= start < entry.rows:
-                batch = shard.read_rows(self._path(entry), facts, start, start + 1, names)
-                batch = _in_form(batch, facts, form)
-                return {name: _only(name, values) for name, values in batch.items() if name != "policy_offsets"}
-            start -= entry.rows
-        raise IndexError(f"row {index} of {split}, which has {self.rows(split)} rows")
+        if index < 0:
+            raise IndexError(f"row {index} of {split}, which has {self.rows(split)} rows")
+        return self.mapped(split, **options)[index]
 
     def damaged(self) -> list[str]:
         """Read every shard from end to end; return one line for each that is not as the manifest says."""
         faults = []
         for entry in self.manifest.shards:
             try:
-                path = self._path(entry)
+                path = path_of(self.folder, entry)
                 # First what can be named: it is worth more than a sum that differs.
                 shard.check(path, self.manifest.layout, entry.rows)
                 if sha256_of_file(path) != entry.sha256:
@@ -126,69 +189,62 @@ class Dataset:
                 faults.append(str(error))
         return faults
 
-    def _shards(self, split: str) -> list[ShardEntry]:
-        if split not in SPLITS:
-            raise ValueError(f"no part {split!r}; the parts are {', '.join(SPLITS)}")
-        return [entry for entry in self.manifest.shards if entry.split == split]
 
-    def _path(self, entry: ShardEntry) -> Path:
-        """Return where a shard is, once its size is what the manifest says. Raises ShardError."""
-        path = self.folder / entry.path
-        try:
-            size = path.stat().st_size
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise ShardError(f"{path}: is missing") from error
-        if size != entry.bytes:
-            raise ShardError(f"{path}: has {size} bytes, the manifest says {entry.bytes}: truncated or changed")
-        return path
-
-    def _batches(
-        self,
-        entries: Sequence[ShardEntry],
-        facts: Layout,
-        names: tuple[str, ...],
-        batch_size: int,
-        form: tuple[Dtype, Order],
-        drop_last: bool,
-    ) -> Iterator[Columns]:
-        for batch in shard.rebatch(self._read(entries, facts, names), batch_size):
-            if drop_last and shard.count(batch) < batch_size:
-                return
-            yield _in_form(batch, facts, form)
-
-    def _read(self, entries: Sequence[ShardEntry], facts: Layout, names: tuple[str, ...]) -> Iterator[Columns]:
-        for entry in entries:
-            rows = 0
-            for batch in shard.read(self._path(entry), facts, names, batch_rows=None):
-                rows += shard.count(batch)
-                yield batch
-            if rows != entry.rows:
-                raise ShardError(f"{self.folder / entry.path}: has {rows} rows, the manifest says {entry.rows}")
+def _batches(
+    part: Part,
+    order: Epoch,
+    cut: Cut,
+    form: Form,
+    names: tuple[str, ...],
+    out: Mapping[str, NDArray[Any]] | None,
+    ahead: bool,
+) -> Iterator[Columns]:
+    """Yield the batches of a cut; ``ahead``: a thread reads the next buffer while one is used."""
+    facts = part.layout
+    reads = form.reads(facts, names)
+    buffers = prefetched(
+        (
+            (part.read_all(order.buffers[number], reads), order.order(number), order.numbers(number))
+            for number in _needed(order, cut)
+        ),
+        int(ahead),
+    )
+    here = -1
+    for start, stop in cut.spans(order.rows):
+        target = form.blank(facts, names, stop - start) if out is None else dict(out)
+        ragged: list[Columns] = []
+        filled = 0
+        for piece in order.pieces(start, stop):
+            if piece.buffer != here:
+                stored, places, numbers = next(buffers)
+                here = piece.buffer
+            rows = places[piece.start : piece.stop]
+            views = {name: values[filled : filled + len(rows)] for name, values in target.items()}
+            ragged.append(form.fill(stored, facts, rows, numbers[rows], views))
+            filled += len(rows)
+        policy = join(ragged)
+        yield {name: policy[name] if name in POLICY else target[name][:filled] for name in names}
 
 
-def _require_form(dtype: Dtype, layout: Order) -> tuple[Dtype, Order]:
-    if dtype not in {"packed", "uint8", "float32"}:
-        raise ValueError(f"dtype must be packed, uint8 or float32, not {dtype!r}")
-    if layout not in {"NCHW", "NHWC"}:
-        raise ValueError(f"layout must be NCHW or NHWC, not {layout!r}")
-    if dtype == "packed" and layout != "NCHW":
-        raise ValueError("packed planes have no layout but NCHW: ask for dtype 'uint8' or 'float32'")
-    return dtype, layout
+def _needed(order: Epoch, cut: Cut) -> Iterator[int]:
+    """Yield the buffers of the batches of a cut, in their order, as they change."""
+    here = -1
+    for start, stop in cut.spans(order.rows):
+        for piece in order.pieces(start, stop):
+            if piece.buffer != here:
+                here = piece.buffer
+                yield here
 
 
-def _in_form(batch: Columns, facts: Layout, form: tuple[Dtype, Order]) -> Columns:
-    """Unpack the planes of a batch as asked for."""
-    dtype, order = form
-    if "planes" not in batch or dtype == "packed":
-        return batch
-    packed = batch["planes"]
-    dense: NDArray[Any] = np.unpackbits(packed, axis=-1, count=facts.area)
-    dense = dense.reshape(len(packed), len(facts.planes), *facts.frame)
-    if order == "NHWC":
-        dense = dense.transpose(0, 2, 3, 1)
-    return batch | {"planes": np.ascontiguousarray(dense, dtype=np.dtype(dtype))}
-
-
-def _only(name: str, values: NDArray[Any]) -> Any:
-    """Return the one row of a column: all of a policy, else the first entry."""
-    return values if name in shard.POLICY else values[0]
+def _require_fit(out: Mapping[str, NDArray[Any]], blank: Columns, batch_size: int) -> None:
+    """Raise ValueError unless ``out`` has arrays for a batch of all the columns that can be written in place."""
+    if set(out) != set(blank):
+        raise ValueError(f"out has arrays for {', '.join(sorted(out))}; needed are {', '.join(sorted(blank))}")
+    for name, expected in blank.items():
+        array = out[name]
+        fits = array.dtype == expected.dtype and array.shape[1:] == expected.shape[1:] and len(array) >= batch_size
+        if not (fits and array.flags.c_contiguous and array.flags.writeable):
+            raise ValueError(
+                f"out[{name!r}] is {array.dtype}{list(array.shape)}; needed is a contiguous "
+                f"{expected.dtype}{[batch_size, *expected.shape[1:]]}"
+            )

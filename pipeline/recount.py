@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.augment import turn_moves, turn_planes
-from pipeline.blocks import stored_images, turned_policy
+from pipeline.augment import turn_moves, turn_planes, turned_policy
+from pipeline.blocks import stored_images
 from pipeline.columns import POLICY, Columns, take_rows
 from pipeline.config import Config
 from pipeline.expected import expected

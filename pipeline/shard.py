@@ -88,13 +88,21 @@ def read(
 
 
 def read_rows(
-    path: str | PathLike[str], layout: Layout, start: int, stop: int, columns: Sequence[str] | None = None
+    path: str | PathLike[str],
+    layout: Layout,
+    start: int,
+    stop: int,
+    columns: Sequence[str] | None = None,
+    rows: int | None = None,
 ) -> Columns:
-    """Return rows start to stop of a shard. Raises IndexError outside it, ShardError, ValueError."""
+    """Return rows start to stop of a shard; ``rows``: how many the manifest says that it has (None: not known).
+
+    Raises IndexError outside it, ShardError, ValueError.
+    """
     if start >= stop:
         raise IndexError(f"{path}: rows {start} to {stop}: nothing to read")
     names = layout.select(columns)
-    return join(list(_FORMATS[layout.format].read(Path(path), layout, names, start, stop)))
+    return join(list(_FORMATS[layout.format].read(Path(path), layout, names, start, stop, rows)))
 
 
 def check(path: str | PathLike[str], layout: Layout, rows: int | None = None) -> int:

@@ -85,10 +85,17 @@ def structure(path: Path, layout: Layout) -> int:
         return rows
 
 
-def read(path: Path, layout: Layout, columns: Sequence[str], start: int, stop: int | None) -> Iterator[Columns]:
-    """Yield rows start to stop (None: to the end), at most a row group at a time. Raises ShardError, IndexError."""
+def read(
+    path: Path, layout: Layout, columns: Sequence[str], start: int, stop: int | None, declared: int | None = None
+) -> Iterator[Columns]:
+    """Yield rows start to stop (None: to the end), at most a row group at a time.
+
+    ``declared``: how many rows there have to be (None: any number). Raises ShardError, IndexError.
+    """
     stored = _stored(columns)
     with _opened(path, layout) as (file, rows, groups):
+        if declared not in {None, rows}:
+            raise ShardError(f"{path}: has {rows} rows, the manifest says {declared}")
         stop = rows if stop is None else stop
         if not 0 <= start <= stop <= rows:
             raise IndexError(f"{path}: rows {start} to {stop} of {rows}")

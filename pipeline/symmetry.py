@@ -34,6 +34,13 @@ def count(rows: int, cols: int) -> int:
     return SYMMETRIES if rows == cols else 4
 
 
+def require_turns(rows: NDArray[np.uint8], cols: NDArray[np.uint8], turns: NDArray[np.uint8]) -> None:
+    """Raise ValueError where a board that is not square is to be transposed; all are uint8[N]."""
+    wrong = np.flatnonzero((turns >= 4) & (rows != cols))
+    if len(wrong):
+        raise ValueError(f"a board of {rows[wrong[0]]}x{cols[wrong[0]]} is not square: it has no symmetries 4 to 7")
+
+
 def image_point(row: int, col: int, rows: int, cols: int, symmetry: int) -> tuple[int, int]:
     """Return where symmetry ``symmetry`` puts the point (row, col) of a rows x cols board."""
     if symmetry & 1:

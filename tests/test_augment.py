@@ -80,7 +80,7 @@ def test_boards_of_several_sizes_in_one_call() -> None:
 
 def test_rectangles_are_not_transposed() -> None:
     planes, ones = np.zeros((2, 1, 2), dtype=np.uint8), np.ones(2, dtype=np.uint8)
-    with pytest.raises(ValueError, match="not square has no symmetries 4 to 7"):
+    with pytest.raises(ValueError, match="3x4 is not square: it has no symmetries 4 to 7"):
         turn_planes(planes, 3 * ones, np.array([3, 4], dtype=np.uint8), 4, 4 * ones)
 
 

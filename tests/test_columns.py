@@ -187,6 +187,15 @@ def test_a_policy_move_out_of_range_is_named_with_its_row() -> None:
     assert (first_fault(batch, FULL, 0) or "").startswith("row 4: policy_moves")
 
 
+def test_a_row_without_counts_is_named() -> None:
+    """There is nothing to draw a move from, nor to divide by."""
+    batch = make_rows(9, FULL)
+    batch["policy_counts"][batch["policy_offsets"][4]] = 0
+    assert first_fault(batch, FULL, 10) == "row 14: policy_counts is not 1 or more"
+    empty = {"policy_offsets": np.array([0, 2, 2, 3])}
+    assert first_fault(empty, FULL, 10) == "row 11: policy_offsets leave the row without a move"
+
+
 def test_each_padding_bit_is_seen() -> None:
     for bit in range(7):
         batch = make_rows(3, FULL)

@@ -3,8 +3,10 @@
 import multiprocessing
 import os
 import pickle
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 from shard_rows import make_layout, make_manifest, make_rows
 
 from pipeline import shard
-from pipeline.columns import Columns, Layout, ShardError, slice_rows
+from pipeline.columns import Columns, Layout, ShardError, join, slice_rows
 from pipeline.load import Dataset, open_dataset
 from pipeline.manifest import write_manifest
 
@@ -202,3 +204,156 @@ def test_workers_after_the_parent_has_read(tmp_path: Path, file_format: str, met
         assert sorted(label for label, _, _ in found) == list(range(512))
         assert all(values == {label % 251} for label, values, _ in found)
         assert all(still_open == 0 for _, _, still_open in found)
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"symmetry": "random"},
+    {"symmetry": 5, "dtype": "uint8"},
+    {"symmetry": "random", "dtype": "float32", "layout": "NHWC", "policy": "sample"},
+    {"symmetry": "random", "dtype": "float32", "policy": "counts"},
+]
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_an_epoch_has_every_row_once_and_mixes_shards(
+    tmp_path: Path, file_format: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In whatever batches, buffers and threads: the same rows in the same order and form, each as a row by itself."""
+    monkeypatch.setattr("pipeline.epochs.BLOCK_ROWS", 32)
+    layout = make_layout(file_format, aggregate=True, global_names=("komi",))
+    rows = make_rows(300, layout)
+    rows["ply"] = np.arange(300, dtype=np.uint16)
+    lengths = np.diff(rows["policy_offsets"])
+    inside = np.arange(len(rows["policy_moves"])) - rows["policy_offsets"][:-1].repeat(lengths)
+    rows["policy_moves"] = (np.arange(300).repeat(lengths) + inside).astype(np.int16)  # in rising order, as stored
+    dataset = open_dataset(build(tmp_path, layout, {"train": pieces(rows, 90, 200, 210)}))
+    given = {"seed": 7, "epoch": 3, "buffer_rows": 100, **options}
+    whole = join(list(dataset.batches(batch_size=64, **given)))
+    assert sorted(whole["ply"].tolist()) == list(range(300))
+    assert whole["ply"].tolist() != list(range(300))
+    shards = np.searchsorted([90, 200, 210], whole["ply"][:100], side="right")
+    assert len(set(shards.tolist())) > 1
+    for batch_size, prefetch in ((1, 0), (7, 2), (300, 1), (1000, 0)):
+        other = join(list(dataset.batches(batch_size=batch_size, prefetch=prefetch, **given)))
+        assert list(other) == list(whole)
+        for name, values in whole.items():
+            np.testing.assert_array_equal(other[name], values, err_msg=name)
+    for name, other_facts in (("epoch", {"epoch": 4}), ("seed", {"seed": 8})):
+        other = join(list(dataset.batches(batch_size=64, **(given | other_facts))))
+        assert other["ply"].tolist() != whole["ply"].tolist(), name
+    mapped = dataset.mapped(**{name: value for name, value in given.items() if name != "buffer_rows"})
+    alike = mapped[whole["ply"]]
+    for name, values in whole.items():
+        np.testing.assert_array_equal(alike[name], values, err_msg=name)
+
+
+def test_buffers_are_written_and_used_again(tmp_path: Path) -> None:
+    """Batches are views of them, equal to batches of their own; the last is shorter."""
+    layout = make_layout(aggregate=True)
+    dataset = open_dataset(build(tmp_path, layout, {"train": pieces(make_rows(100, layout), 33)}))
+    for policy, dtype, order in (
+        ("move", "packed", "NCHW"),
+        ("counts", "float32", "NHWC"),
+        ("sample", "uint8", "NCHW"),
+    ):
+        form: dict[str, Any] = {"policy": policy, "dtype": dtype, "layout": order}
+        out = dataset.buffers(32, **form)
+        assert set(out).isdisjoint({"policy_moves", "policy_counts", "policy_offsets"})
+        own = list(dataset.batches(batch_size=32, seed=1, symmetry="random", **form))
+        lengths = []
+        for batch, other in zip(
+            dataset.batches(batch_size=32, seed=1, symmetry="random", out=out, **form), own, strict=True
+        ):
+            lengths.append(len(batch["move"]))
+            assert list(batch) == list(other)
+            for name, values in other.items():
+                np.testing.assert_array_equal(batch[name], values)
+                assert name not in out or np.shares_memory(batch[name], out[name])
+        assert lengths == [32, 32, 32, 4]
+
+
+def test_buffers_that_do_not_fit(tmp_path: Path) -> None:
+    layout = make_layout()
+    dataset = open_dataset(build(tmp_path, layout, {"train": [make_rows(3, layout)]}))
+    columns = ["planes", "move"]
+    out = dataset.buffers(8, columns=columns, dtype="float32")
+    given: dict[str, Any] = {"columns": columns, "dtype": "float32", "batch_size": 8}
+    for wrong in (
+        {"planes": out["planes"]},
+        out | {"value": out["move"]},
+        out | {"planes": np.zeros_like(out["planes"], dtype=np.uint8)},
+        out | {"planes": out["planes"][:7]},
+        out | {"planes": np.asfortranarray(out["planes"])},
+    ):
+        with pytest.raises(ValueError, match="out"):
+            dataset.batches(out=wrong, **given)
+    with pytest.raises(ValueError, match="out or prefetch, not both"):
+        dataset.batches(out=out, prefetch=1, **given)
+    with pytest.raises(ValueError, match="buffer_rows must be at least 1, not 0"):
+        dataset.batches(buffer_rows=0)
+    assert len(list(dataset.batches(out=dataset.buffers(9, columns=columns, dtype="float32"), **given))) == 1
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("world", [1, 2, 3])
+def test_ranks_workers_and_resumed_epochs_are_pieces_of_the_order(
+    tmp_path: Path, file_format: str, world: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.epochs.BLOCK_ROWS", 32)
+    layout = make_layout(file_format)
+    rows = make_rows(300, layout)
+    rows["ply"] = np.arange(300, dtype=np.uint16)
+    dataset = open_dataset(build(tmp_path, layout, {"train": pieces(rows, 90, 200, 210)}))
+    given: dict[str, Any] = {"seed": 7, "columns": ["ply"], "batch_size": 16, "buffer_rows": 64}
+
+    def plies(**facts: Any) -> list[list[int]]:
+        return [batch["ply"].tolist() for batch in dataset.batches(**given, **facts)]
+
+    order = list(chain(*plies()))
+    shares = [plies(rank=rank, world=world) for rank in range(world)]
+    assert list(chain(*chain(*shares))) == order
+    assert len({len(share) for share in shares}) == 1
+    for rank, share in enumerate(shares):
+        for workers in (1, 2, 4):
+            found = [plies(rank=rank, world=world, start=worker, step=workers) for worker in range(workers)]
+            assert [found[number % workers][number // workers] for number in range(len(share))] == share
+        for start in (0, 1, len(share) - 1, len(share), len(share) + 1):
+            assert plies(rank=rank, world=world, start=start) == share[start:]
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_values_out_of_range_are_named_while_reading(tmp_path: Path, file_format: str) -> None:
+    """A move that is no point must not write beyond a policy; a board larger than the frame not beyond the planes."""
+    layout = make_layout(file_format, aggregate=True)
+    for name, value, text in (
+        ("move", 400, "move is not 0 to 361"),
+        ("rows", 25, "rows is not 1 to 19"),
+        ("policy_moves", -1, "policy_moves is not 0 to 361"),
+        ("policy_counts", 0, "policy_counts is not 1 or more"),
+    ):
+        rows = make_rows(40, layout)
+        rows[name][rows["policy_offsets"][20] if name.startswith("policy") else 20] = value
+        dataset = open_dataset(build(tmp_path / name, layout, {"train": [make_rows(10, layout), rows]}))
+        for options in ({"policy": "counts"}, {"symmetry": "random", "dtype": "uint8"}):
+            with pytest.raises(ShardError, match=rf"shard-00001.*: row 20: {text}"):
+                list(dataset.batches(seed=1, **options))  # type: ignore[arg-type]
+
+
+def test_a_board_without_the_symmetry_is_named(tmp_path: Path) -> None:
+    layout = make_layout(frame=(5, 9))
+    dataset = open_dataset(build(tmp_path, layout, {"train": [make_rows(3, layout)]}))
+    assert len(list(dataset.batches(symmetry="random"))) == 1
+    with pytest.raises(ValueError, match="5x9 is not square"):
+        list(dataset.batches(symmetry=4))
+
+
+def test_threads_end_with_the_iteration(tmp_path: Path) -> None:
+    layout = make_layout()
+    dataset = open_dataset(build(tmp_path, layout, {"train": pieces(make_rows(300, layout), 100)}))
+    batches = dataset.batches(batch_size=8, seed=1, prefetch=2)
+    next(batches)
+    batches.close()  # type: ignore[attr-defined]
+    assert [thread.name for thread in threading.enumerate() if thread.name == "prefetch"] == []
+    assert open_shards() == 0

@@ -108,6 +108,8 @@ class Faults:
         wait = self.moment()
         build = self.builds.start(self.output, WORKERS)
         time.sleep(wait)
+        while not self.output.is_dir() and build.poll() is None:
+            time.sleep(0.05)
         folders = [str(path) for path in (self.output, *self.output.rglob("*")) if path.is_dir()]
         # One by one: some of them may be gone by now.
         closed = [chattr("+i", folder) for folder in folders]
@@ -141,8 +143,16 @@ class Faults:
         wait = self.moment()
         build = self.builds.start(self.output, WORKERS)
         time.sleep(wait)
-        name = "nothing there yet"
-        work = [path for path in (self.output / ".goplanes" / "work").rglob("*") if not path.name.startswith(".tmp-")]
+        name = None
+        while name is None and build.poll() is None:
+            name = self.flip()
+        code = self.ended(build)
+        self.again(f"{name} damaged after {wait:.1f} s", self.output, code, (GAVE_UP,))
+
+    def flip(self) -> str | None:
+        """Flip a bit of some file of the work in progress; return its name, None where there is none yet."""
+        folder = self.output / ".goplanes" / "work"
+        work = [path for path in folder.rglob("*") if not path.name.startswith(".tmp-")]
         for path in self.chance.sample(work, len(work)):
             try:
                 size = path.stat().st_size if path.is_file() else 0
@@ -154,12 +164,10 @@ class Faults:
                     byte = file.read(1)[0]
                     file.seek(place)
                     file.write(bytes([byte ^ (1 << self.chance.randrange(8))]))
-                name = path.relative_to(self.output / ".goplanes" / "work").as_posix()
-                break
             except OSError:
                 continue
-        code = self.ended(build)
-        self.again(f"{name} damaged after {wait:.1f} s", self.output, code, (GAVE_UP,))
+            return path.relative_to(folder).as_posix()
+        return None
 
 
 def main() -> None:
