@@ -34,6 +34,8 @@ def build_until(config: Config, kill: int | None, log: Path) -> None:
 
     def replace_or_die(source: Path, target: Path) -> None:
         nonlocal published
+        if Path(source).is_dir():  # the work of a build that has ended
+            return replace(source, target)
         if published == kill:
             os.truncate(source, os.path.getsize(source) // 2)
             os.kill(os.getpid(), signal.SIGKILL)
