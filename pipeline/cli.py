@@ -398,6 +398,39 @@ def stats(dataset: str, as_json: bool) -> None:
 
 
 @cli.command()
+@click.argument("kind", type=click.Choice(["katago"]))
+@click.argument("dataset", metavar="DATASET")
+@click.argument("folder", metavar="FOLDER")
+@click.option("--split", type=click.Choice(["train", "val", "test"]), default="train", show_default=True)
+@click.option("--rows", type=click.IntRange(min=1), metavar="N", help="The first N rows (default: all).")
+@click.option("--rows-per-file", type=click.IntRange(min=1), default=16_384, show_default=True, metavar="N")
+@click.option("--max-weight", type=click.FloatRange(min=0), metavar="W", help="No row counts more (default: as it is).")
+@_json_option
+def export(
+    kind: str,
+    dataset: str,
+    folder: str,
+    split: str,
+    rows: int | None,
+    rows_per_file: int,
+    max_weight: float | None,
+    as_json: bool,
+) -> None:
+    """Write rows as another program reads them: `katago`, the npz files of its shuffler and trainer.
+
+    DATASET has the scheme katago_v7; FOLDER appears whole, and must not be there yet.
+    """
+    from pipeline import katago_export
+    from pipeline.load import open_dataset
+
+    _require_path(dataset)
+    done = katago_export.export(
+        open_dataset(dataset), folder, split=split, rows=rows, rows_per_file=rows_per_file, max_weight=max_weight
+    )
+    _say(as_json, katago_export.facts(done), katago_export.lines(done))
+
+
+@cli.command()
 @click.argument("name", required=False)
 @_json_option
 def schemes(name: str | None, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,6 +59,22 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         if isinstance(error, OSError) and error.errno and str(error.filename) in {"None", str(temporary)}:
             # Libraries leave out the name, or the system's own words.
             raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
+        raise
+    sync(target.parent)
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary folder beside ``path``; it becomes ``path`` at the end, which replaces no folder with files in
+    it. On any exception it is removed. Raises OSError."""
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
+    temporary.mkdir()
+    try:
+        yield temporary
+        os.replace(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
     sync(target.parent)
 

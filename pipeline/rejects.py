@@ -7,18 +7,15 @@ import hashlib
 import json
 import os
 import re
-import secrets
-import shutil
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pipeline.config import Config, ConfigError
-from pipeline.files import TEMPORARY, whole_file
+from pipeline.files import whole_file, whole_folder
 from pipeline.gamefile import record_name
 from pipeline.parse import records_of
 from pipeline.reasons import Reason, Status
@@ -160,17 +157,9 @@ def _zip(target: str) -> Iterator[Put]:
 
 @contextmanager
 def _folder(target: str) -> Iterator[Put]:
-    """Fill a folder beside the target and give it its name at the end, which replaces no folder with files in it."""
-    path = Path(os.path.realpath(target))
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
+    with whole_folder(target) as temporary:
 
-    def put(name: str, data: bytes) -> None:
-        (temporary / name).write_bytes(data)
+        def put(name: str, data: bytes) -> None:
+            (temporary / name).write_bytes(data)
 
-    temporary.mkdir()
-    try:
         yield put
-        os.replace(temporary, path)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise

@@ -26,7 +26,7 @@ _LIST = """
     dedup near sampled compare decide claims labels blocks mixing rows steps gamestages positionstages
     growth workfolder fence dask_pool executors progress warm card publish stages rebuild build compact
     report summary gamefile gametable rowcheck expected recount verify sheet show explain rejects plan stats statlines
-    arguments exits cli __main__
+    katago_export arguments exits cli __main__
 """
 ORDER = _LIST.split()
 
