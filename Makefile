@@ -6,18 +6,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --progress-bar off
 DEMO := demo-dataset
+# Of PyTorch's wheels for Linux the default has CUDA and takes gigabytes; pip's own settings can name another index.
+TORCH ?= torch
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test test-torch lint format bench clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo    build a data set from examples/games, show it and check it"
-	@echo "make test    run the tests (PYTEST_ARGS='-k board' for some of them)"
-	@echo "make lint    ruff and mypy"
-	@echo "make format  let ruff lay out the code"
-	@echo "make bench   run the benchmarks"
-	@echo "make clean   remove everything that make made"
+	@echo "make demo        build a data set from examples/games, show it and check it"
+	@echo "make test        run the tests (PYTEST_ARGS='-k board' for some of them)"
+	@echo "make test-torch  install PyTorch and the other programs that read shards, and run their tests"
+	@echo "make lint        ruff and mypy"
+	@echo "make format      let ruff lay out the code"
+	@echo "make bench       run the benchmarks"
+	@echo "make clean       remove everything that make made"
 
 # The stamps: made = an empty environment, runtime = what a user installs, dev = that and the tools.
 # A changed pyproject.toml starts again from an empty environment.
@@ -37,6 +40,11 @@ $(VENV)/dev: $(VENV)/made
 	@$(PIP) --editable ".[dev]"
 	@touch $(VENV)/runtime $@
 
+$(VENV)/torch: $(VENV)/dev
+	@echo "installing $(TORCH) and the other programs that read shards"
+	@$(PIP) "$(TORCH)" torchdata datasets duckdb pandas polars
+	@touch $@
+
 demo: $(VENV)/runtime
 	$(BIN)/goplanes build quickstart --input examples/games --output $(DEMO) --overwrite --yes
 	$(BIN)/goplanes inspect $(DEMO)
@@ -44,6 +52,9 @@ demo: $(VENV)/runtime
 
 test: $(VENV)/dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-torch: $(VENV)/torch
+	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/test_torch_data.py tests/test_train_policy.py tests/test_readers.py
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .

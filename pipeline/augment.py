@@ -73,6 +73,7 @@ def _transpose_lines(lines):
 
 @kernel
 def _turn_planes(planes, rows, cols, frame_cols, turns, lines, out):
+    """Turn each row into ``out``, which is 0 before."""
     for i in range(planes.shape[0]):
         turn, height, width = np.int64(turns[i]), np.int64(rows[i]), np.int64(cols[i])
         if turn == 0:
@@ -81,6 +82,11 @@ def _turn_planes(planes, rows, cols, frame_cols, turns, lines, out):
                     out[i, plane, byte] = planes[i, plane, byte]
             continue
         for plane in range(planes.shape[1]):
+            some = np.uint8(0)
+            for byte in range(planes.shape[2]):
+                some |= planes[i, plane, byte]
+            if some == 0:
+                continue  # as a third of the planes of many schemes are
             _load_lines(planes[i, plane], height, width, frame_cols, lines)
             if turn & 1:
                 for row in range(height // 2):

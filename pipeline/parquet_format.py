@@ -6,6 +6,7 @@ about a column chunk. Both are Thrift structs in its compact protocol (the Parqu
 FileMetaData, PageHeader).
 """
 
+from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
@@ -44,14 +45,18 @@ class GroupFacts(NamedTuple):
     chunks: tuple[ChunkFacts, ...]
 
 
-def read_footer(data: bytes) -> tuple[int, list[GroupFacts]]:
-    """Return the number of rows and the row groups of a footer. Raises FormatError."""
+@lru_cache(maxsize=128)
+def read_footer(data: bytes) -> tuple[int, tuple[GroupFacts, ...]]:
+    """Return the number of rows and the row groups of a footer. Raises FormatError.
+
+    A loader comes back to a shard for each of its row groups: the same bytes are read once.
+    """
     try:
         fields, _ = _struct(data, 0, _FOOTER, 0)
-        groups = [
+        groups = tuple(
             GroupFacts(_number(group, 3), tuple(_chunk(chunk) for chunk in group.get(1, ())))
             for group in fields.get(4, ())
-        ]
+        )
         return _number(fields, 3), groups
     except (IndexError, TypeError, AttributeError) as error:
         raise FormatError("has a damaged footer") from error

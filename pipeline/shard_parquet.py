@@ -139,7 +139,7 @@ def _list_array(offsets: NDArray[Any], values: NDArray[Any], field: pa.Field) ->
 
 
 @contextmanager
-def _opened(path: Path, layout: Layout) -> Iterator[tuple[pq.ParquetFile, int, list[GroupFacts]]]:
+def _opened(path: Path, layout: Layout) -> Iterator[tuple[pq.ParquetFile, int, Sequence[GroupFacts]]]:
     """Open a shard whose footer is as it must be: its rows and row groups; name the shard in every error."""
     size, footer = _footer(path)
     try:

@@ -18,30 +18,30 @@ from pipeline.jit import kernel
 
 Order = Literal["NCHW", "NHWC"]
 
-_ONE, _TOP, _BYTE = np.uint64(1), np.uint64(63), np.uint64(8)
+_ONE, _BYTE = np.uint64(1), np.uint64(8)
 
 
-def leading_zeros(word: Any) -> int:
-    """Return how many zeros stand before the first 1 of a uint64 that is not 0: 0 to 63."""
-    return 64 - int(word).bit_length()
+def trailing_zeros(word: Any) -> int:
+    """Return how many zeros follow the last 1 of a uint64 that is not 0: 0 to 63."""
+    return (int(word) & -int(word)).bit_length() - 1
 
 
 @intrinsic
-def _count_leading_zeros(context: Any, word: Any) -> Any:
+def _count_trailing_zeros(context: Any, word: Any) -> Any:
     """The processor's instruction for it: a third of the time of anything that can be written in Python."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), code
 
 
-@overload(leading_zeros)
-def _compiled_leading_zeros(word):
-    def leading_zeros(word):
-        return _count_leading_zeros(word)
+@overload(trailing_zeros)
+def _compiled_trailing_zeros(word):
+    def trailing_zeros(word):
+        return _count_trailing_zeros(word)
 
-    return leading_zeros
+    return trailing_zeros
 
 
 @kernel
@@ -56,19 +56,26 @@ def _unpack(planes, numbers, tables, places, keep, plane_step, point_step, out):
             for word in range(keep.shape[1]):
                 first = 8 * word
                 bits = np.uint64(0)
-                for byte in range(first, min(first + 8, last)):
-                    bits |= np.uint64(planes[number, plane, byte]) << (_BYTE * np.uint64(7 - byte + first))
+                if first + 8 <= last:
+                    for byte in range(first, first + 8):
+                        bits = (bits << _BYTE) | np.uint64(planes[number, plane, byte])
+                else:
+                    for byte in range(first, first + 8):
+                        bits <<= _BYTE
+                        if byte < last:
+                            bits |= np.uint64(planes[number, plane, byte])
                 bits &= keep[table, word]
+                # The last point of the word has its lowest bit: ``bits & (bits - 1)`` takes one instruction.
                 while bits != 0:
-                    bit = leading_zeros(bits)
-                    out[i, base + places[table, 64 * word + np.int64(bit)] * point_step] = 1
-                    bits ^= _ONE << (_TOP - np.uint64(bit))
+                    out[i, base + places[table, 64 * word + np.int64(trailing_zeros(bits))] * point_step] = 1
+                    bits &= bits - _ONE
 
 
 @lru_cache(maxsize=64)
 def _tables(sizes: tuple[tuple[int, int], ...], frame: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
     """Return (places int32[8 * sizes, bits], keep uint64[8 * sizes, words]): where each board size and symmetry puts
-    the points of the frame, and which bits are points at all. Symmetry 0 keeps the whole frame."""
+    the points of the frame, 64 to a word, the last of them first; and which bits are points at all. Symmetry 0 keeps
+    the whole frame."""
     area = frame[0] * frame[1]
     words = -(-area // 64)
     places = np.zeros((8 * len(sizes), 64 * words), dtype=np.int32)
@@ -80,7 +87,8 @@ def _tables(sizes: tuple[tuple[int, int], ...], frame: tuple[int, int]) -> tuple
             places[8 * number + turn, points] = symmetry.destinations(rows, cols, frame[1], turn).reshape(-1)
             kept[8 * number + turn, points] = 1
     keep = np.packbits(kept, axis=-1).view(">u8").astype(np.uint64)
-    return places, keep
+    places = places.reshape(len(places), words, 64)[:, :, ::-1].reshape(places.shape)
+    return np.ascontiguousarray(places), keep
 
 
 def unpack_planes(

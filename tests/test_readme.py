@@ -64,7 +64,7 @@ def test_the_composed_example_composes() -> None:
 
 
 def test_the_columns_of_the_game_table_are_named() -> None:
-    section = README[README.index("`games.parquet` has a row") : README.index("## What is kept")]
+    section = README[README.index("`games.parquet` has a row") : README.index("## Training from it")]
     first_cells = re.findall(r"^\| (`[^|]*`) \|", section, re.MULTILINE)
     assert sorted(re.findall("`([^`]+)`", " ".join(first_cells))) == sorted(SCHEMA.names)
 

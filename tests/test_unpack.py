@@ -8,7 +8,7 @@ import pytest
 from test_augment import BOARDS, IMAGES, in_frame, packed
 
 from pipeline import symmetry
-from pipeline.unpack import leading_zeros, unpack_planes
+from pipeline.unpack import trailing_zeros, unpack_planes
 
 WITHOUT_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
@@ -64,13 +64,13 @@ def test_a_rectangle_is_not_transposed() -> None:
         unpack_planes(np.zeros((1, 1, 6), dtype=np.uint8), *arguments, (5, 9), "NCHW", out)
 
 
-def test_leading_zeros_of_every_length() -> None:
+def test_trailing_zeros_of_every_length() -> None:
     for bit in range(64):
-        assert leading_zeros(np.uint64(1 << bit)) == leading_zeros(np.uint64((1 << bit) | (bit > 0))) == 63 - bit
+        assert trailing_zeros(np.uint64(1 << bit)) == trailing_zeros(np.uint64((2**64 - 1) >> bit << bit)) == bit
 
 
 @pytest.mark.skipif(WITHOUT_JIT, reason="there is nothing compiled")
-def test_the_compiled_leading_zeros_are_the_same() -> None:
+def test_the_compiled_trailing_zeros_are_the_same() -> None:
     """Each bit alone and with all lower ones, through the kernel."""
     words = [1 << bit for bit in range(64)] + [(2 << bit) - 1 for bit in range(64)]
     planes = np.array(words, dtype=">u8").view(np.uint8).reshape(128, 1, 8)
