@@ -66,7 +66,7 @@ format: $(VENV)/dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/dev
-	@set -e; for table in benchmarks/bench_pipeline.py benchmarks/bench_dedup.py; do $(BIN)/python "$$table"; done
+	@set -e; for table in pipeline dedup load; do $(BIN)/python "benchmarks/bench_$$table.py"; done
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,9 +1,10 @@
 """Rows a second that the loader gives on one core, beside the plain way to do the same with numpy.
 
-    python benchmarks/bench_load.py DATASET... [--rows 300000] [--batch-size 1024] [--repeat 3]
+    python benchmarks/bench_load.py [DATASET...] [--rows 300000] [--batch-size 1024] [--repeat 3]
 
-Each DATASET is measured in its own format: shuffled batches with a random symmetry for each row, moves and values
-beside the planes, into buffers that are used again; to packed, uint8 and float32 planes. Beside it, in the same run:
+Each DATASET (default: the games in ``examples/`` as ``agz17``, in both formats) is measured: shuffled batches with a
+random symmetry for each row, moves and values beside the planes, into buffers that are used again; to packed, uint8 and
+float32 planes. Beside it, in the same run:
 
 - plain: what one writes without this project. Shards are read with pyarrow or h5py, a shard's rows shuffled, planes
   unpacked with ``np.unpackbits``, each row turned with ``np.rot90`` and a flip, its move looked up, then ``astype``;
@@ -16,8 +17,10 @@ The best of the runs. The process stays on one core; a thread more would hide wh
 
 import argparse
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,10 +30,13 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from pipeline.build import build
+from pipeline.config import make_config
 from pipeline.load import Dataset, open_dataset
 
 COLUMNS = ("planes", "move", "value")
 DTYPES = ("packed", "uint8", "float32")
+EXAMPLES = Path(__file__).parents[1] / "examples" / "games"
 FEW = 8  # batches that are enough for the slowest way
 Arrays = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
@@ -140,31 +146,47 @@ def rate(make: Callable[[int], Iterator[int]], rows: int, repeat: int, batches: 
     return best
 
 
+def examples(folder: Path) -> Iterator[Path]:
+    """Yield data sets of the shipped games, in both formats."""
+    for file_format in ("parquet", "hdf5"):
+        tables: dict[str, Any] = {
+            "input": {"paths": [str(EXAMPLES)]},
+            "output": {"path": str(folder / file_format), "format": file_format},
+            "run": {"workers": 0},
+        }
+        build(make_config(tables, "benchmark"))
+        yield folder / file_format
+
+
+def measure(dataset: Dataset, size: int, rows: int, repeat: int) -> None:
+    """Print a line for each form of the planes."""
+    name = f"{dataset.scheme.name} {dataset.manifest.layout.format}"
+    for dtype in DTYPES:
+        next(ours(dataset, size, dtype, 0))  # compiles
+        found = rate(partial(ours, dataset, size, dtype), rows, repeat)
+        slow = rate(lambda _, dtype=dtype: plain(dataset, size, dtype, by_row), rows, repeat)
+        grouped = rate(lambda _, dtype=dtype: plain(dataset, size, dtype, by_group), rows, repeat)
+        few = "-"
+        if dataset.manifest.layout.format == "hdf5":
+            few = f"{rate(lambda _, dtype=dtype: fancy(dataset, size, dtype), rows, 1, FEW):,.0f}"
+        times = f"{slow:9,.0f} {found / slow:6.1f} {grouped:9,.0f} {found / grouped:6.1f} {few:>8}"
+        print(f"{name:24} {dtype:8} {found:10,.0f} {times}", flush=True)
+
+
 def main() -> None:
     """Read the command line and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("datasets", nargs="+", type=Path, metavar="DATASET")
+    parser.add_argument("datasets", nargs="*", type=Path, metavar="DATASET")
     parser.add_argument("--rows", type=int, default=300_000)
     parser.add_argument("--batch-size", type=int, default=1024)
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    size, rows, repeat = options.batch_size, options.rows, options.repeat
     heads = f"{'loader':>10} {'plain':>9} {'times':>6} {'grouped':>9} {'times':>6} {'fancy':>8}"
     print(f"{'data set':24} {'planes':8} {heads} rows/s")
-    for path in options.datasets:
-        dataset = open_dataset(path)
-        name = f"{dataset.scheme.name} {dataset.manifest.layout.format}"
-        for dtype in DTYPES:
-            next(ours(dataset, size, dtype, 0))  # compiles
-            found = rate(lambda epoch, d=dtype, s=dataset: ours(s, size, d, epoch), rows, repeat)
-            slow = rate(lambda _, d=dtype, s=dataset: plain(s, size, d, by_row), rows, repeat)
-            grouped = rate(lambda _, d=dtype, s=dataset: plain(s, size, d, by_group), rows, repeat)
-            few = "-"
-            if dataset.manifest.layout.format == "hdf5":
-                few = f"{rate(lambda _, d=dtype, s=dataset: fancy(s, size, d), rows, 1, FEW):,.0f}"
-            times = f"{slow:9,.0f} {found / slow:6.1f} {grouped:9,.0f} {found / grouped:6.1f} {few:>8}"
-            print(f"{name:24} {dtype:8} {found:10,.0f} {times}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for path in options.datasets or examples(Path(folder)):
+            measure(open_dataset(path), options.batch_size, options.rows, options.repeat)
 
 
 if __name__ == "__main__":

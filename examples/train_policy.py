@@ -20,9 +20,9 @@ import argparse
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 import pyarrow.compute as pc
@@ -35,6 +35,7 @@ from torch.utils.data import DataLoader
 
 from pipeline import symmetry
 from pipeline.augment import turn_moves
+from pipeline.forms import Symmetry
 from pipeline.load import Dataset, open_dataset
 from pipeline.torch_data import Batch, TorchBatches
 
@@ -138,24 +139,27 @@ class LatePlanes:
         return {name: values[there] for name, values in batch.items()} | {"planes": torch.from_numpy(planes)}
 
 
-def batches_of(settings: Settings, dataset: Dataset, split: str) -> Iterator[Batch]:
-    """Yield batches without end, epoch after epoch: turned at random for training, sabotaged as asked."""
+def batches_of(settings: Settings, dataset: Dataset, split: str, epochs: Iterable[int]) -> Iterator[Batch]:
+    """Yield the batches of some epochs: turned at random for training, sabotaged as asked. Raises ValueError for an
+    empty part."""
+    if dataset.rows(split) < settings.batch_size:
+        raise ValueError(f"{dataset.folder} has {dataset.rows(split)} rows in {split}, not enough for a batch")
     late = LatePlanes(dataset, split) if settings.sabotage == "late" else None
-    turns = "random" if settings.sabotage == "turned" or (split == "train" and late is None) else "none"
+    turns: Symmetry = "random" if settings.sabotage == "turned" or (split == "train" and late is None) else "none"
     stream = TorchBatches(
         dataset, split, batch_size=settings.batch_size, columns=_COLUMNS, dtype="float32", symmetry=turns,
-        seed=settings.seed,
+        seed=settings.seed, drop_last=True,
     )  # fmt: skip
-    epoch = 0
-    while True:
+    for epoch in epochs:
         stream.set_epoch(epoch)
         for batch in DataLoader(stream, batch_size=None):
             if settings.sabotage == "turned":
                 batch["move"] = _turned_back(batch, dataset.frame[1])
             elif settings.sabotage == "wrong-side" and split == "train":
                 batch["value"] = -batch["value"]
-            yield batch if late is None else late.after(batch)
-        epoch += 1
+            found = batch if late is None else late.after(batch)
+            if len(found["move"]):
+                yield found
 
 
 def _turned_back(batch: Batch, frame_cols: int) -> torch.Tensor:
@@ -172,7 +176,7 @@ def train(settings: Settings) -> Result:
     network.to(memory_format=torch.channels_last)
     optimizer = torch.optim.AdamW(network.parameters(), lr=settings.rate, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, settings.rate, settings.steps, pct_start=0.2)
-    batches = batches_of(settings, dataset, "train")
+    batches = batches_of(settings, dataset, "train", count())
     losses = []
     start = time.perf_counter()
     for step in range(1, settings.steps + 1):
@@ -210,7 +214,7 @@ def judged(settings: Settings, dataset: Dataset, network: Network) -> tuple[floa
     network.eval()
     rule = RuleOfThumb(dataset)
     rows = moves = thumb = known = called = won = 0
-    for batch in batches_of(settings, dataset, "val"):
+    for batch in batches_of(settings, dataset, "val", [0]):
         scores, logits = network(batch["planes"])
         rows += len(scores)
         moves += int((scores.argmax(1) == batch["move"]).sum())
@@ -221,7 +225,7 @@ def judged(settings: Settings, dataset: Dataset, network: Network) -> tuple[floa
         known += int(decided.sum())
         won += int((batch["value"] == 1).sum())
         called += int(((logits > 0) == (batch["value"] > 0))[decided].sum())
-        if rows >= min(settings.held_out, dataset.rows("val") // 2):
+        if rows >= settings.held_out:
             break
     network.train()
     return moves / rows, thumb / rows, called / max(known, 1), max(won, known - won) / max(known, 1)

@@ -418,7 +418,7 @@ def export(
 ) -> None:
     """Write rows as another program reads them: `katago`, the npz files of its shuffler and trainer.
 
-    DATASET has the scheme katago_v7; FOLDER appears whole, and must not be there yet.
+    DATASET has the scheme katago_v7; FOLDER appears whole: it is empty or not there yet.
     """
     from pipeline import katago_export
     from pipeline.load import open_dataset

@@ -216,6 +216,15 @@ def take_rows(batch: Columns, numbers: NDArray[np.int64]) -> Columns:
     return {name: taken[name] for name in batch}
 
 
+def row_of(batch: Columns, row: int) -> dict[str, Any]:
+    """Return a row of a batch: policies as arrays, the rest as it is found there (a number, or an array)."""
+    found: dict[str, Any] = {name: values[row] for name, values in batch.items() if name not in POLICY}
+    if "policy_offsets" in batch:
+        start, stop = batch["policy_offsets"][row : row + 2]
+        found |= {name: batch[name][start:stop] for name in POLICY[:2] if name in batch}
+    return {name: found[name] for name in batch if name in found}
+
+
 def join(pieces: Sequence[Columns]) -> Columns:
     """Return the rows of one or more batches in one; a single batch is returned as it is."""
     if len(pieces) == 1:

@@ -42,6 +42,11 @@ class Piece(NamedTuple):
     start: int
     stop: int
 
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self.stop - self.start
+
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
@@ -57,16 +62,14 @@ class Epoch:
         """How many rows there are."""
         return self.ends[-1] if self.ends else 0
 
-    def numbers(self, buffer: int) -> NDArray[np.int64]:
-        """Return int64[n]: the numbers, in the part, of the rows of a buffer, run by run."""
-        return np.concatenate([np.arange(run.first, run.first + run.rows) for run in self.buffers[buffer]])
-
-    def order(self, buffer: int) -> NDArray[np.int64]:
-        """Return int64[n]: which row of the buffer (run by run) comes first, second, ..."""
-        numbers = self.numbers(buffer)
+    def order(self, buffer: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return two int64[n]: which row of the buffer (run by run) comes first, second, ..., and the numbers that
+        these rows have in the part."""
+        numbers = np.concatenate([np.arange(run.first, run.first + run.rows) for run in self.buffers[buffer]])
         if self.word is None:
-            return np.arange(len(numbers))
-        return np.argsort(chain_words(self.word, numbers), kind="stable")
+            return np.arange(len(numbers)), numbers
+        places = np.argsort(chain_words(self.word, numbers), kind="stable")
+        return places, numbers[places]
 
     def pieces(self, start: int, stop: int) -> Iterator[Piece]:
         """Yield where the rows at places ``start`` to ``stop`` of the order are; after the last row comes the first."""
@@ -124,7 +127,7 @@ def share_of(rows: int, rank: int, world: int, tail: Tail) -> tuple[int, int]:
 class Cut:
     """Which batches of an epoch are read: of those of ``rank`` of ``world``, each ``step``-th from number ``start``.
 
-    Raises ValueError for what there is not.
+    Raises ValueError for numbers that are out of range.
     """
 
     batch_size: int
@@ -139,7 +142,7 @@ class Cut:
         for name, least in (("batch_size", 1), ("start", 0), ("step", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
-        share_of(0, self.rank, self.world, self.tail)
+        share_of(0, self.rank, self.world, self.tail)  # says what is wrong with these
 
     def count(self, rows: int) -> int:
         """Return how many batches an epoch of so many rows has for the rank."""

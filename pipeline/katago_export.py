@@ -52,6 +52,8 @@ def export(
     ``rows``: how many (None: all); ``max_weight``: rows that stand for more games count no more than that. Raises
     ConfigError for a data set that cannot be exported or a folder that is not empty, ShardError, OSError.
     """
+    if (rows is not None and rows < 1) or rows_per_file < 1:
+        raise ConfigError(f"{rows} rows, {rows_per_file} in a file: both are at least 1")
     require_exportable(dataset)
     place = Path(os.path.realpath(target))
     if place.is_relative_to(os.path.realpath(dataset.folder)):
@@ -75,11 +77,11 @@ def _taken(dataset: Dataset, split: str, left: int, rows_per_file: int) -> Itera
     columns = ["planes", "globals", "move", "policy_moves", "policy_counts", "value", "weight", "score", "game", "ply"]
     columns = [name for name in columns if name in dataset.columns]
     for batch in dataset.batches(split, columns=columns, batch_size=rows_per_file):
-        if left <= 0:
-            return
         count = min(left, len(batch["move"]))
         left -= count
         yield slice_rows(batch, 0, count)
+        if left == 0:
+            return
 
 
 def require_exportable(dataset: Dataset) -> None:

@@ -8,8 +8,10 @@
 A ``Dataset`` holds no open file: it may be pickled, or used before a fork and after it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from pipeline.lookup import Rows
 from pipeline.manifest import SPLITS, Manifest, Scheme, read_manifest
 from pipeline.part import Part, path_of
 from pipeline.prefetch import prefetched
-from pipeline.unpack import Order
+from pipeline.unpack import Axes
 
 BUFFER_ROWS = 65_536  # that are mixed: eight runs
 
@@ -83,7 +85,7 @@ class Dataset:
         seed: int | None = None,
         epoch: int = 0,
         dtype: Dtype = "packed",
-        layout: Order = "NCHW",
+        layout: Axes = "NCHW",
         policy: Policy = "move",
         out: Mapping[str, NDArray[Any]] | None = None,
         drop_last: bool = False,
@@ -94,18 +96,19 @@ class Dataset:
         step: int = 1,
         buffer_rows: int = BUFFER_ROWS,
         prefetch: int = 0,
-    ) -> Iterator[Columns]:
+    ) -> Generator[Columns, None, None]:
         """Yield batches of ``batch_size`` rows; the last may be shorter.
 
         Planes are uint8[N, P, B] packed, or uint8 or float32 [N, P, H, W] (``layout`` NHWC: [N, H, W, P]); the other
         columns are as in ``pipeline.columns``.
 
         ``seed``: the order is a pure function of (seed, epoch), rows of several shards mixed through a buffer of some
-        ``buffer_rows`` rows (None: the order of the shards). ``symmetry``: "random" draws one for each row by (seed,
-        epoch, row), a number from 0 to 7 is for all rows; planes, moves and policies turn together, and the column
-        ``symmetry`` says how a row lies now. ``policy``: "move" leaves the columns as they are; "counts" gives a column
-        ``policy`` float32[N, area + 1], the share of each move, in place of the ragged ones; "sample" draws ``move`` by
-        the counts. Without counts (``dedup.positions`` not aggregate) the move of the row is all there is.
+        ``buffer_rows`` rows, which stay in memory packed (None: the order of the shards). ``symmetry``: "random" draws
+        one for each row by (seed, epoch, row), a number from 0 to 7 is for all rows; planes, moves and policies turn
+        together, and the column ``symmetry`` says how a row lies now. ``policy``: "move" leaves the columns as they
+        are; "counts" gives a column ``policy`` float32[N, area + 1], the share of each move, in place of the ragged
+        ones and whatever ``columns`` says; "sample" draws ``move`` by the counts. Without counts (``dedup.positions``
+        not aggregate) the move of the row is all there is.
 
         ``out``: arrays of at least ``batch_size`` rows, as ``buffers`` makes them, into which the columns are written;
         a batch then holds views of them, which the next batch overwrites. ``rank`` of ``world``: an equal share of
@@ -113,8 +116,8 @@ class Dataset:
         "pad"). ``start``: the batches to leave out, as when an epoch goes on; ``step``: only each ``step``-th from
         there. ``prefetch``: so many batches are made ahead by threads.
 
-        Raises ValueError at once for what there is not; while reading ShardError for a shard that is not as the
-        manifest says, ValueError for a symmetry that a board does not have.
+        Raises ValueError at once for what cannot be asked for; while reading ShardError for a shard that is not as the
+        manifest says, OSError, and ValueError for a symmetry that a board does not have.
         """
         form = Form(dtype, layout, symmetry, policy, seed or 0, epoch)
         cut = Cut(batch_size, rank, world, tail, drop_last, start, step)
@@ -135,7 +138,7 @@ class Dataset:
         *,
         columns: Sequence[str] | None = None,
         dtype: Dtype = "packed",
-        layout: Order = "NCHW",
+        layout: Axes = "NCHW",
         policy: Policy = "move",
     ) -> Columns:
         """Return arrays for ``batches(..., out=...)`` with the same arguments, for every column but the ragged ones."""
@@ -152,7 +155,7 @@ class Dataset:
         seed: int = 0,
         epoch: int = 0,
         dtype: Dtype = "packed",
-        layout: Order = "NCHW",
+        layout: Axes = "NCHW",
         policy: Policy = "move",
         cache_bytes: int = 2**28,
     ) -> Rows:
@@ -198,42 +201,35 @@ def _batches(
     names: tuple[str, ...],
     out: Mapping[str, NDArray[Any]] | None,
     ahead: bool,
-) -> Iterator[Columns]:
+) -> Generator[Columns, None, None]:
     """Yield the batches of a cut; ``ahead``: a thread reads the next buffer while one is used."""
-    facts = part.layout
-    reads = form.reads(facts, names)
-    buffers = prefetched(
-        (
-            (part.read_all(order.buffers[number], reads), order.order(number), order.numbers(number))
-            for number in _needed(order, cut)
-        ),
-        int(ahead),
-    )
-    here = -1
-    for start, stop in cut.spans(order.rows):
-        target = form.blank(facts, names, stop - start) if out is None else dict(out)
-        ragged: list[Columns] = []
-        filled = 0
-        for piece in order.pieces(start, stop):
-            if piece.buffer != here:
-                stored, places, numbers = next(buffers)
-                here = piece.buffer
-            rows = places[piece.start : piece.stop]
-            views = {name: values[filled : filled + len(rows)] for name, values in target.items()}
-            ragged.append(form.fill(stored, facts, rows, numbers[rows], views))
-            filled += len(rows)
-        policy = join(ragged)
-        yield {name: policy[name] if name in POLICY else target[name][:filled] for name in names}
+    layout = part.layout
+    reads = form.reads(layout, names)
+    loaded = ((part.read_all(order.buffers[number], reads), *order.order(number)) for number in _needed(order, cut))
+    with closing(prefetched(loaded, int(ahead))) as buffers:
+        stored: Columns = {}
+        here = -1
+        for start, stop in cut.spans(order.rows):
+            target = form.blank(layout, names, stop - start) if out is None else dict(out)
+            ragged: list[Columns] = []
+            filled = 0
+            for piece in order.pieces(start, stop):
+                if piece.buffer != here:
+                    stored = {}  # is not held while the next one is read
+                    stored, places, numbers = next(buffers)
+                    here = piece.buffer
+                chosen = slice(piece.start, piece.stop)
+                views = {name: values[filled : filled + piece.rows] for name, values in target.items()}
+                ragged.append(form.fill(stored, layout, places[chosen], numbers[chosen], views))
+                filled += piece.rows
+            policy = join(ragged)
+            yield {name: policy[name] if name in POLICY else target[name][:filled] for name in names}
 
 
 def _needed(order: Epoch, cut: Cut) -> Iterator[int]:
-    """Yield the buffers of the batches of a cut, in their order, as they change."""
-    here = -1
-    for start, stop in cut.spans(order.rows):
-        for piece in order.pieces(start, stop):
-            if piece.buffer != here:
-                here = piece.buffer
-                yield here
+    """Yield the buffers of the batches of a cut, in their order, each as it comes after another one."""
+    numbers = (piece.buffer for start, stop in cut.spans(order.rows) for piece in order.pieces(start, stop))
+    return (number for number, _ in groupby(numbers))
 
 
 def _require_fit(out: Mapping[str, NDArray[Any]], blank: Columns, batch_size: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.columns import POLICY, Columns, join, no_policy, take_rows
+from pipeline.columns import POLICY, Columns, join, no_policy, row_of, take_rows
 from pipeline.epochs import Run
 from pipeline.forms import Form
 from pipeline.part import Part
@@ -36,21 +36,22 @@ class Rows:
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
     @overload
-    def __getitem__(self, index: Sequence[int] | NDArray[np.integer[Any]]) -> Columns: ...
+    def __getitem__(self, index: Sequence[int] | NDArray[np.integer[Any]] | slice) -> Columns: ...
     def __getitem__(self, index: Any) -> dict[str, Any] | Columns:
-        """Return a row, or a batch of the rows of a list, in its order; negative numbers count from the end.
+        """Return a row, or a batch of the rows of a list or a slice, in its order; negative numbers count from the end.
 
         A row has planes [P, B], [P, H, W] or [H, W, P], policies as arrays, the rest as numpy scalars.
-        Raises IndexError outside the part, ShardError.
+        Raises IndexError outside the part, TypeError for what is no index, ShardError.
         """
-        if isinstance(index, (int, np.integer)):
-            batch = self._batch(np.array([index], dtype=np.int64))
-            return {
-                name: values if name in POLICY else values[0]
-                for name, values in batch.items()
-                if name != "policy_offsets"
-            }
-        return self._batch(np.asarray(index, dtype=np.int64).reshape(-1))
+        if isinstance(index, slice):
+            return self._batch(np.arange(len(self))[index])
+        numbers = np.asarray(index)
+        if not numbers.size:
+            numbers = numbers.astype(np.int64)
+        if numbers.dtype.kind not in "iu" or numbers.ndim > 1:
+            raise TypeError(f"rows are asked for by a number, a slice or a list of numbers, not {str(index)[:80]}")
+        batch = self._batch(numbers.astype(np.int64).reshape(-1))
+        return batch if numbers.ndim else row_of(batch, 0)
 
     def _batch(self, numbers: NDArray[np.int64]) -> Columns:
         rows = len(self)
@@ -58,16 +59,16 @@ class Rows:
         if len(wrong):
             raise IndexError(f"row {wrong[0]} of {self._part.name}, which has {rows} rows")
         numbers = np.where(numbers < 0, numbers + rows, numbers)
-        facts = self._part.layout
-        out = self._form.blank(facts, self._names, len(numbers))
+        layout = self._part.layout
+        out = self._form.blank(layout, self._names, len(numbers))
         ragged = no_policy()
         if len(numbers):
-            places, which = np.unique(numbers, return_inverse=True)
+            chosen, which = np.unique(numbers, return_inverse=True)
             pieces = []
-            for run in self._part.runs_of(places):
-                inside = places[(places >= run.first) & (places < run.first + run.rows)]
-                pieces.append(take_rows(self._read(run), inside - run.first))
-            ragged = self._form.fill(join(pieces), facts, which.reshape(-1), numbers, out)
+            for run in self._part.runs_of(chosen):
+                low, high = np.searchsorted(chosen, (run.first, run.first + run.rows))
+                pieces.append(take_rows(self._read(run), chosen[low:high] - run.first))
+            ragged = self._form.fill(join(pieces), layout, which.reshape(-1), numbers, out)
         return {name: ragged[name] if name in POLICY else out[name] for name in self._names}
 
     def _read(self, run: Run) -> Columns:

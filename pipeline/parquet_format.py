@@ -14,6 +14,7 @@ _PLAIN = 0
 # A page header holds a dozen small numbers and two extreme values of a column of numbers.
 _MAX_HEADER = 512
 _MAX_NESTING = 12
+_SMALL_FOOTER = 64 * 1024
 # Thrift's compact types: the value of a flag is in its type, an int is a varint, a struct ends with type 0.
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
 
@@ -45,12 +46,18 @@ class GroupFacts(NamedTuple):
     chunks: tuple[ChunkFacts, ...]
 
 
-@lru_cache(maxsize=128)
 def read_footer(data: bytes) -> tuple[int, tuple[GroupFacts, ...]]:
-    """Return the number of rows and the row groups of a footer. Raises FormatError.
+    """Return the number of rows and the row groups of a footer. Raises FormatError."""
+    # A loader comes back to a shard for each of its row groups: the same bytes are read once, unless they are many.
+    return _read_once(data) if len(data) <= _SMALL_FOOTER else _read_footer(data)
 
-    A loader comes back to a shard for each of its row groups: the same bytes are read once.
-    """
+
+@lru_cache(maxsize=128)
+def _read_once(data: bytes) -> tuple[int, tuple[GroupFacts, ...]]:
+    return _read_footer(data)
+
+
+def _read_footer(data: bytes) -> tuple[int, tuple[GroupFacts, ...]]:
     try:
         fields, _ = _struct(data, 0, _FOOTER, 0)
         groups = tuple(

@@ -32,7 +32,7 @@ def path_of(folder: Path, entry: ShardEntry) -> Path:
 
 @dataclass(frozen=True)
 class Part:
-    """The shards of a part, in the order of the manifest."""
+    """The shards of a part, in the order of the manifest. (No slots: what is cached needs a place.)"""
 
     folder: Path
     name: str

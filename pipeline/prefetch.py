@@ -1,57 +1,62 @@
 """Items of an iterator made ahead by a thread: kernels, readers and numpy leave the interpreter to others meanwhile."""
 
-import queue
 import threading
-from collections.abc import Iterator
-from typing import TypeVar
+from collections.abc import Generator
+from queue import SimpleQueue
+from typing import Generic, NamedTuple, TypeVar
 
 Item = TypeVar("Item")
 
 
-def prefetched(items: Iterator[Item], ahead: int) -> Iterator[Item]:
+class _Made(NamedTuple, Generic[Item]):
+    """What the thread has made: an item, or the end (``items`` empty), or an error in its place."""
+
+    items: tuple[Item, ...]
+    error: BaseException | None = None
+
+
+def prefetched(items: Generator[Item, None, None], ahead: int) -> Generator[Item, None, None]:
     """Yield ``items``, up to ``ahead`` of them made before they are asked for (0: ``items`` itself).
 
-    The thread starts with the first item and ends with the iteration, also one that is given up; an error of ``items``
-    is raised at its place.
+    The thread starts with the first item and ends when this generator is closed or at its end; an error of ``items`` is
+    raised at its place.
     """
     return _ahead(items, ahead) if ahead else items
 
 
-def _ahead(items: Iterator[Item], ahead: int) -> Iterator[Item]:
-    made: queue.Queue[tuple[Item | None, BaseException | None, bool]] = queue.Queue(ahead)
+def _ahead(items: Generator[Item, None, None], ahead: int) -> Generator[Item, None, None]:
+    made: SimpleQueue[_Made[Item]] = SimpleQueue()
+    room = threading.Semaphore(ahead)
     given_up = threading.Event()
-
-    def put(entry: tuple[Item | None, BaseException | None, bool]) -> bool:
-        while not given_up.is_set():
-            try:
-                made.put(entry, timeout=0.1)
-            except queue.Full:
-                continue
-            return True
-        return False
 
     def make() -> None:
         try:
-            for item in items:
-                if not put((item, None, False)):
+            while True:
+                room.acquire()
+                if given_up.is_set():
                     return
-            put((None, None, True))
+                try:
+                    made.put(_Made((next(items),)))
+                except StopIteration:
+                    made.put(_Made(()))
+                    return
         except BaseException as error:  # noqa: BLE001 (raised where the item would have come)
-            put((None, error, True))
+            made.put(_Made((), error))
         finally:
-            if hasattr(items, "close"):
-                items.close()
+            items.close()
 
     thread = threading.Thread(target=make, name="prefetch", daemon=True)
     thread.start()
     try:
         while True:
-            item, error, last = made.get()
-            if error is not None:
-                raise error
-            if last:
+            found = made.get()
+            if found.error is not None:
+                raise found.error
+            if not found.items:
                 return
-            yield item  # type: ignore[misc]
+            room.release()
+            yield found.items[0]
     finally:
         given_up.set()
+        room.release()
         thread.join()

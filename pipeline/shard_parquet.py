@@ -298,7 +298,10 @@ def _dtype(layout: Layout, name: str) -> str:
 
 
 def _planes(array: pa.Array, layout: Layout, path: Path, start: int) -> NDArray[np.uint8]:
-    """Return uint8[N, P, B] from binary values that must all have P * B bytes. Raises ShardError."""
+    """Return uint8[N, P, B], a view that cannot be written, of binary values that must all have P * B bytes.
+
+    Raises ShardError.
+    """
     rows = len(array)
     shape = (rows, len(layout.planes), layout.plane_bytes)
     if rows == 0:
@@ -309,7 +312,7 @@ def _planes(array: pa.Array, layout: Layout, path: Path, start: int) -> NDArray[
     if (lengths != layout.row_bytes).any():
         row = int((lengths != layout.row_bytes).argmax())
         raise ShardError(f"{path}: row {start + row}: planes has {lengths[row]} bytes, not {layout.row_bytes}")
-    return np.frombuffer(data, dtype=np.uint8)[ends[0] : ends[-1]].reshape(shape).copy()
+    return np.frombuffer(data, dtype=np.uint8)[ends[0] : ends[-1]].reshape(shape)
 
 
 def _flat(

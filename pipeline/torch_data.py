@@ -13,8 +13,9 @@ the bits of their uint64.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,11 +24,69 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset as MapDataset
 from torch.utils.data import IterableDataset, get_worker_info
 
-from pipeline.columns import POLICY, Columns
+from pipeline.columns import row_of
 from pipeline.epochs import Cut, Tail
-from pipeline.load import Dataset, open_dataset
+from pipeline.forms import Dtype, Policy, Symmetry
+from pipeline.load import BUFFER_ROWS, Dataset, open_dataset
+from pipeline.unpack import Axes
 
 Batch = dict[str, torch.Tensor]
+
+
+class Place(NamedTuple):
+    """Where an iteration stands: the number of its next batch, and that of the batch after it less that one."""
+
+    epoch: int
+    next: int
+    step: int
+
+
+_WORKERS = 1024  # that a loader may have
+_EPOCH, _AT, _NEXT, _STEP, _LOADS, _BEGUN, _SLOTS = range(7)
+
+
+class _Shared:
+    """What a stream shares with the workers that were started for it, in memory: the epoch, the place that was loaded,
+    which of the workers have begun there, and the epoch that one of them began last."""
+
+    def __init__(self) -> None:
+        self._numbers = torch.zeros(_SLOTS + _WORKERS + 1, dtype=torch.int64).share_memory_()
+        self._numbers[_BEGUN] = -1
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that is read next."""
+        return int(self._numbers[_EPOCH])
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self._numbers[_EPOCH] = epoch
+
+    @property
+    def begun(self) -> int:
+        """The epoch that a worker began last; -1 for none."""
+        return int(self._numbers[_BEGUN])
+
+    def load(self, place: Place) -> None:
+        """Let every worker, or the process itself, begin once at a place."""
+        for number, value in zip((_AT, _NEXT, _STEP), place, strict=True):
+            self._numbers[number] = value
+        self._numbers[_LOADS] += 1
+
+    def loaded_for(self, slot: int) -> Place | None:
+        """Return the place that was loaded, None where the worker of that slot has begun there."""
+        if int(self._numbers[_LOADS]) == int(self._numbers[_SLOTS + slot]):
+            return None
+        return Place(*(int(self._numbers[number]) for number in (_AT, _NEXT, _STEP)))
+
+    def begin(self, slot: int, epoch: int) -> None:
+        """Note that a worker begins an epoch, or the process itself: then no worker begins at the place any more."""
+        first = slot if slot < _WORKERS else 0
+        self._numbers[_SLOTS + first : _SLOTS + slot + 1] = self._numbers[_LOADS]
+        self._numbers[_SLOTS + _WORKERS] = self._numbers[_LOADS]
+        if slot < _WORKERS:
+            self._numbers[_BEGUN] = epoch
+
 
 _DTYPES = {"uint16": "int32", "uint32": "int64", "uint64": "int64", "int16": "int64"}
 
@@ -35,10 +94,11 @@ _DTYPES = {"uint16": "int32", "uint32": "int64", "uint64": "int64", "int16": "in
 class TorchBatches(IterableDataset):
     """The batches of ``Dataset.batches`` as tensors: hand it to a ``DataLoader`` with ``batch_size=None``.
 
-    Workers take turns, so that a loader gives the same batches in the same order with any number of them; each reads
-    all shards of its rank. ``rank`` and ``world`` are those of ``torch.distributed`` where it is running, else 0 of 1;
-    every rank has the same number of batches. The other arguments are those of ``batches``. ``set_epoch`` also
-    reaches workers that stay alive. ``len`` is the number of batches of an epoch.
+    The arguments are those of ``batches``, but rows are shuffled unless ``seed`` is None. ``rank`` and ``world`` are
+    those of ``torch.distributed`` where it is running when the stream is made, else 0 of 1; every rank has the same
+    number of batches. Workers take turns, so that a loader gives the same batches in the same order with any number
+    of them; each reads all shards of its rank. ``set_epoch`` and ``load_state_dict`` also reach workers that stay
+    alive. ``len`` is the number of batches of an epoch.
     """
 
     def __init__(
@@ -46,130 +106,140 @@ class TorchBatches(IterableDataset):
         dataset: Dataset | str | Path,
         split: str = "train",
         *,
+        columns: Sequence[str] | None = None,
         batch_size: int = 1024,
+        symmetry: Symmetry = "none",
         seed: int | None = 0,
+        dtype: Dtype = "packed",
+        layout: Axes = "NCHW",
+        policy: Policy = "move",
+        drop_last: bool = False,
         rank: int | None = None,
         world: int | None = None,
         tail: Tail = "drop",
-        drop_last: bool = False,
+        buffer_rows: int = BUFFER_ROWS,
         prefetch: int = 2,
-        **options: Any,
     ) -> None:
         """Raises ValueError for what ``batches`` does not take, ManifestError, OSError."""
         super().__init__()
         self._dataset = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
         rank, world = _placed(rank, world)
-        self._cut = Cut(batch_size, rank, world, tail, drop_last)
-        self._options = {
-            "split": split, "batch_size": batch_size, "seed": seed, "rank": rank, "world": world, "tail": tail,
-            "drop_last": drop_last, "prefetch": prefetch, **options,
+        self._own: dict[str, Any] = {"prefetch": prefetch, "rank": rank}  # what batches do not depend on
+        self._options: dict[str, Any] = {
+            "split": split, "columns": None if columns is None else list(columns), "batch_size": batch_size,
+            "symmetry": symmetry, "seed": seed, "dtype": dtype, "layout": layout, "policy": policy,
+            "drop_last": drop_last, "world": world, "tail": tail, "buffer_rows": buffer_rows,
         }  # fmt: skip
-        self._dataset.batches(**self._options)  # says at once what is wrong
-        self._rows = self._dataset.rows(split)
-        self._epoch = _shared_number()
-        self._resumed: dict[str, int] | None = None
-        self._next, self._step = 0, 1
+        self._dataset.batches(**self._options, **self._own)  # says at once what is wrong
+        self._count = Cut(batch_size, rank, world, tail, drop_last).count(self._dataset.rows(split))
+        self._shared = _Shared()
+        self._loaded: Place | None = None  # in this worker alone
+        self._place: Place | None = None  # of the last iteration in this process
 
     def __len__(self) -> int:
-        return self._cut.count(self._rows)
+        return self._count
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch that is read next: its order, its symmetries, its draws."""
-        if self._resumed is not None and epoch != int(self._epoch):
-            self._resumed = None
-        self._epoch.fill_(epoch)
+        self._shared.epoch = epoch
 
     def state_dict(self, batches: int | None = None) -> dict[str, Any]:
         """Return where the epoch stands: what ``load_state_dict`` needs to go on with the identical rest.
 
         Without workers, and in those of torchdata's ``StatefulDataLoader``, that is known here. In the process that
         reads from an ordinary ``DataLoader`` with workers it is not: say how many ``batches`` of the epoch were taken.
+        Raises RuntimeError where that is needed.
         """
-        place = {"next": self._next, "step": self._step} if self._resumed is None else self._resumed
+        epoch = self._shared.epoch
+        place = self._loaded or self._shared.loaded_for(_slot()) or self._place
         if batches is not None:
-            place = {"next": batches, "step": 1}
-        return {"epoch": int(self._epoch), **place, "of": self._identity()}
+            place = Place(epoch, batches, 1)
+        elif place is None or place.epoch != epoch:
+            if get_worker_info() is None and self._shared.begun == epoch:
+                raise RuntimeError("workers have read the batches: say how many were taken, state_dict(batches=...)")
+            place = Place(epoch, 0, 1)
+        return {**place._asdict(), "of": self._identity()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next iteration, and no later one, begin where ``state`` was taken, with any number of workers (of
         states taken inside workers: with as many). Raises ValueError for the state of other batches."""
         mine = self._identity()
-        if changed := [name for name, value in mine.items() if state["of"].get(name) != value]:
+        if changed := [name for name in mine if state["of"].get(name) != mine[name]]:
             raise ValueError(f"this is the state of other batches: {', '.join(changed)} differ")
-        self._epoch.fill_(state["epoch"])
-        self._resumed = {"next": state["next"], "step": state["step"]}
+        place = Place(state["epoch"], state["next"], state["step"])
+        self._shared.epoch = place.epoch
+        if get_worker_info() is None:
+            self._shared.load(place)
+        else:
+            self._loaded = place
 
     def __iter__(self) -> Iterator[Batch]:
         worker = get_worker_info()
         number, count = (0, 1) if worker is None else (worker.id, worker.num_workers)
-        resumed, self._resumed = self._resumed, None
-        if resumed is None:
+        epoch = self._shared.epoch
+        loaded = self._loaded or self._shared.loaded_for(_slot())
+        self._loaded = None
+        self._shared.begin(_slot(), epoch)
+        if loaded is None or loaded.epoch != epoch:
             first = number
-        elif resumed["step"] == 1:
-            first = resumed["next"] + number
-        elif resumed["step"] == count:
-            first = resumed["next"]
+        elif loaded.step == 1:
+            first = loaded.next + number
+        elif loaded.step == count:
+            first = loaded.next
         else:
-            raise ValueError(f"the state of one of {resumed['step']} workers, and there are {count}")
-        self._next, self._step = first, count
-        return self._iterate(int(self._epoch))
+            raise ValueError(f"the state of one of {loaded.step} workers, and there are {count}")
+        self._place = Place(epoch, first, count)
+        return self._iterate(self._place)
 
-    def _iterate(self, epoch: int) -> Iterator[Batch]:
-        for batch in self._dataset.batches(epoch=epoch, start=self._next, step=self._step, **self._options):
-            self._next += self._step
-            yield tensors(batch)
+    def _iterate(self, place: Place) -> Iterator[Batch]:
+        batches = self._dataset.batches(
+            epoch=place.epoch, start=place.next, step=place.step, **self._options, **self._own
+        )
+        with closing(batches):
+            for batch in batches:
+                place = place._replace(next=place.next + place.step)
+                self._place = place
+                yield tensors(batch)
 
     def _identity(self) -> dict[str, Any]:
         """Return all that batches depend on, but for the epoch and the rank."""
         prints = self._dataset.manifest.fingerprints
-        chosen = {name: value for name, value in self._options.items() if name not in {"rank", "prefetch"}}
-        chosen["columns"] = list(chosen["columns"]) if chosen.get("columns") is not None else None
-        return {"config": prints.config, "inputs": prints.inputs, **chosen}
+        return {"config": prints.config, "inputs": prints.inputs, **self._options}
 
 
 class TorchRows(MapDataset):
     """The rows of a part by their index, as tensors. The arguments are those of ``Dataset.mapped``.
 
     With a sampler that gives lists (``DataLoader(rows, batch_size=None, sampler=BatchSampler(...))``) a batch is made
-    at once; with ``batch_size`` its rows are read together too, and collated one by one. Rows lie in shards by the
-    thousand: what is read for one row stays in memory, up to ``cache_bytes`` in each worker.
+    at once. With ``batch_size`` its rows are read together too, and collated one by one, which ragged policies do not
+    allow: leave them out, or ask for ``policy="counts"``. Rows lie in shards by the thousand: what is read for one row
+    stays in memory, up to ``cache_bytes`` in each worker.
     """
 
     def __init__(self, dataset: Dataset | str | Path, split: str = "train", **options: Any) -> None:
         """Raises ValueError for what ``mapped`` does not take, ManifestError, OSError."""
         opened = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
         self._rows = opened.mapped(split, **options)
-        self._epoch = _shared_number()
-        self._epoch.fill_(options.get("epoch", 0))
+        self._shared = _Shared()
+        self._shared.epoch = options.get("epoch", 0)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch whose symmetries and draws the rows have."""
-        self._epoch.fill_(epoch)
+        self._shared.epoch = epoch
 
     def __getitem__(self, index: int | Sequence[int]) -> Batch:
-        """Return a row, or for a list of indices a batch. Raises IndexError, ShardError."""
-        self._rows.set_epoch(int(self._epoch))
-        found = self._rows[index]
-        return tensors(found)
+        """Return a row, or for a list of indices a batch. Raises IndexError, TypeError, ShardError."""
+        self._rows.set_epoch(self._shared.epoch)
+        return tensors(self._rows[index])
 
     def __getitems__(self, indices: Sequence[int]) -> list[Batch]:
         """Return some rows, read together."""
-        self._rows.set_epoch(int(self._epoch))
+        self._rows.set_epoch(self._shared.epoch)
         batch = self._rows[indices]
-        return [tensors(row) for row in rows_of(batch, len(indices))]
-
-
-def rows_of(batch: Columns, count: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a batch one by one, policies as arrays."""
-    for row in range(count):
-        found = {name: values[row] for name, values in batch.items() if name not in POLICY}
-        if "policy_offsets" in batch:
-            start, stop = batch["policy_offsets"][row : row + 2]
-            found |= {name: batch[name][start:stop] for name in POLICY[:2] if name in batch}
-        yield found
+        return [tensors(row_of(batch, row)) for row in range(len(indices))]
 
 
 def tensors(columns: dict[str, Any]) -> Batch:
@@ -192,6 +262,11 @@ def _placed(rank: int | None, world: int | None) -> tuple[int, int]:
     return rank, world
 
 
-def _shared_number() -> torch.Tensor:
-    """Return a number that workers share with the process that started them."""
-    return torch.zeros((), dtype=torch.int64).share_memory_()
+def _slot() -> int:
+    """Return the number of this worker, or one that no worker has."""
+    worker = get_worker_info()
+    if worker is None:
+        return _WORKERS
+    if worker.num_workers > _WORKERS:
+        raise ValueError(f"{worker.num_workers} workers are more than {_WORKERS}")
+    return int(worker.id)

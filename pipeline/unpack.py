@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pipeline import symmetry
 from pipeline.jit import kernel
 
-Order = Literal["NCHW", "NHWC"]
+Axes = Literal["NCHW", "NHWC"]
 
 _ONE, _BYTE = np.uint64(1), np.uint64(8)
 
@@ -71,24 +71,21 @@ def _unpack(planes, numbers, tables, places, keep, plane_step, point_step, out):
                     bits &= bits - _ONE
 
 
-@lru_cache(maxsize=64)
-def _tables(sizes: tuple[tuple[int, int], ...], frame: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-    """Return (places int32[8 * sizes, bits], keep uint64[8 * sizes, words]): where each board size and symmetry puts
-    the points of the frame, 64 to a word, the last of them first; and which bits are points at all. Symmetry 0 keeps
-    the whole frame."""
+@lru_cache(maxsize=1024)
+def _tables(rows: int, cols: int, frame: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """Return (places int32[8, bits], keep uint64[8, words]): where each symmetry of a board puts the points of the
+    frame, 64 to a word, the last of them first; and which bits are points at all. Symmetry 0 keeps the whole frame."""
     area = frame[0] * frame[1]
     words = -(-area // 64)
-    places = np.zeros((8 * len(sizes), 64 * words), dtype=np.int32)
-    kept = np.zeros((8 * len(sizes), 64 * words), dtype=np.uint8)
-    for number, (rows, cols) in enumerate(sizes):
-        places[8 * number, :area], kept[8 * number, :area] = np.arange(area), 1
-        points = (np.arange(rows)[:, None] * frame[1] + np.arange(cols)).reshape(-1)
-        for turn in range(1, symmetry.count(rows, cols)):
-            places[8 * number + turn, points] = symmetry.destinations(rows, cols, frame[1], turn).reshape(-1)
-            kept[8 * number + turn, points] = 1
+    places = np.zeros((symmetry.SYMMETRIES, 64 * words), dtype=np.int32)
+    kept = np.zeros((symmetry.SYMMETRIES, 64 * words), dtype=np.uint8)
+    places[0, :area], kept[0, :area] = np.arange(area), 1
+    points = (np.arange(rows)[:, None] * frame[1] + np.arange(cols)).reshape(-1)
+    for turn in range(1, symmetry.count(rows, cols)):
+        places[turn, points] = symmetry.destinations(rows, cols, frame[1], turn).reshape(-1)
+        kept[turn, points] = 1
     keep = np.packbits(kept, axis=-1).view(">u8").astype(np.uint64)
-    places = places.reshape(len(places), words, 64)[:, :, ::-1].reshape(places.shape)
-    return np.ascontiguousarray(places), keep
+    return places.reshape(-1, words, 64)[:, :, ::-1].reshape(places.shape), keep
 
 
 def unpack_planes(
@@ -97,20 +94,25 @@ def unpack_planes(
     sizes: NDArray[np.uint8],
     turns: NDArray[np.uint8],
     frame: tuple[int, int],
-    order: Order,
+    axes: Axes,
     out: NDArray[Any],
 ) -> None:
     """Fill ``out`` [n, P, H, W] (NHWC: [n, H, W, P]), C-contiguous, with rows of packed planes uint8[N, P, B].
 
     ``numbers`` int64[n]: the rows, from 0 to N - 1; ``sizes`` uint8[n, 2]: rows and columns of their boards; ``turns``
     uint8[n]: their symmetries. Bits beyond the frame, and of turned rows those off the board, count for nothing.
-    Raises ValueError for a symmetry that a board does not have.
+    Raises ValueError for a symmetry that a board does not have, or an ``out`` that is not contiguous.
     """
+    if not len(numbers):
+        return
+    if not out.flags.c_contiguous:
+        raise ValueError("planes are unpacked into contiguous arrays only")
     symmetry.require_turns(sizes[:, 0], sizes[:, 1], turns)
     found, which = np.unique(sizes.astype(np.int64) @ [256, 1], return_inverse=True)
-    places, keep = _tables(tuple((int(code) >> 8, int(code) & 255) for code in found), frame)
+    tables_of = [_tables(code >> 8, code & 255, frame) for code in found.tolist()]
+    places, keep = (np.concatenate(parts) for parts in zip(*tables_of, strict=True))
     area, count = frame[0] * frame[1], planes.shape[1]
-    plane_step, point_step = (area, 1) if order == "NCHW" else (1, count)
+    plane_step, point_step = (area, 1) if axes == "NCHW" else (1, count)
     tables = 8 * which.reshape(-1).astype(np.int64) + turns
     flat = out.reshape(len(numbers), count * area)
     _unpack(planes, numbers, tables, places, keep, plane_step, point_step, flat)

@@ -2,13 +2,12 @@
 
 from collections import Counter
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from shard_rows import make_layout, make_rows
-from slow_forms import turned_row, unpacked
+from slow_forms import turned_move, turned_row, unpacked
 
 from pipeline.columns import POLICY, Columns, Layout
 from pipeline.forms import Form
@@ -197,13 +196,15 @@ def test_the_largest_counts() -> None:
     ("facts", "message"),
     [
         ({"dtype": "float16"}, "dtype must be packed, uint8 or float32, not 'float16'"),
-        ({"order": "HWC", "dtype": "uint8"}, "layout must be NCHW or NHWC, not 'HWC'"),
-        ({"order": "NHWC"}, "packed planes have no layout but NCHW"),
+        ({"axes": "HWC", "dtype": "uint8"}, "layout must be NCHW or NHWC, not 'HWC'"),
+        ({"axes": "NHWC"}, "packed planes have no layout but NCHW"),
         ({"symmetry": 8}, "symmetry must be none, random or 0 to 7, not 8"),
         ({"symmetry": "all"}, "symmetry must be none, random or 0 to 7, not 'all'"),
         ({"symmetry": True}, "not True"),
         ({"policy": "best"}, "policy must be move, counts or sample, not 'best'"),
-        ({"epoch": -1}, "epoch must be 0 or more, not -1"),
+        ({"epoch": -1}, r"epoch must be 0 to 2\*\*64 - 1, not -1"),
+        ({"epoch": 2**64}, r"epoch must be 0 to 2\*\*64 - 1"),
+        ({"seed": -1}, r"seed must be 0 to 2\*\*64 - 1, not -1"),
     ],
 )
 def test_what_there_is_not(facts: dict[str, Any], message: str) -> None:
@@ -216,8 +217,26 @@ def test_ragged_columns_beside_dense_ones() -> None:
         Form(policy="counts").names(make_layout(aggregate=True), ["policy_moves", "policy_counts"])
 
 
-def test_a_symmetry_that_a_board_does_not_have(tmp_path: Path) -> None:
-    facts = make_layout(frame=(7, 7))
-    for dtype in ("packed", "uint8"):
+def test_a_symmetry_that_a_board_does_not_have() -> None:
+    """Whatever is read of it."""
+    facts = make_layout(frame=(7, 7), aggregate=True)
+    for form, columns in (
+        (Form(symmetry=6), ["planes"]),
+        (Form("uint8", symmetry=6), ["planes"]),
+        (Form(symmetry=6), ["move"]),
+        (Form(symmetry=6, policy="counts"), ["policy"]),
+    ):
         with pytest.raises(ValueError, match="7x5 is not square"):
-            filled(Form(dtype, symmetry=6), some_rows(facts), facts, [0, 2], [0, 2])  # type: ignore[arg-type]
+            filled(form, some_rows(facts), facts, [0, 2], [0, 2], columns)
+
+
+def test_a_drawn_move_turns_with_its_row() -> None:
+    """The draw is of the row, whatever its symmetry."""
+    facts = make_layout(frame=(7, 7), aggregate=True)
+    stored = some_rows(facts, ((7, 7),))
+    rows = list(range(ROWS))
+    plain = filled(Form(policy="sample", seed=2), stored, facts, rows, rows, ["move"])["move"]
+    assert (plain != stored["move"]).any()
+    for turn in range(1, 8):
+        found = filled(Form(policy="sample", seed=2, symmetry=turn), stored, facts, rows, rows, ["move"])["move"]
+        assert found.tolist() == [turned_move(move, (7, 7), 7, turn) for move in plain.tolist()]

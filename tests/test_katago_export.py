@@ -177,6 +177,8 @@ def test_what_cannot_be_exported(dataset: Dataset, tmp_path: Path) -> None:
         export(Dataset(dataset.folder, oblong), tmp_path / "out")
     with pytest.raises(ConfigError, match="lies in the data set"):
         export(dataset, dataset.folder / "train" / "npz")
+    with pytest.raises(ConfigError, match="both are at least 1"):
+        export(dataset, tmp_path / "out", rows=0)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("mine")
     with pytest.raises(ConfigError, match="is there already"):

@@ -187,7 +187,7 @@ def test_workers_after_the_parent_has_read(tmp_path: Path, file_format: str, met
     assert dataset.row("train", 0)["ply"] == 0
     unread = dataset.batches(batch_size=8)
     next(unread)
-    unread.close()  # type: ignore[attr-defined]
+    unread.close()
     assert open_shards() == 0
     assert len(pickle.dumps(dataset)) < 100_000
     rng = np.random.default_rng(5)
@@ -354,6 +354,6 @@ def test_threads_end_with_the_iteration(tmp_path: Path) -> None:
     dataset = open_dataset(build(tmp_path, layout, {"train": pieces(make_rows(300, layout), 100)}))
     batches = dataset.batches(batch_size=8, seed=1, prefetch=2)
     next(batches)
-    batches.close()  # type: ignore[attr-defined]
+    batches.close()
     assert [thread.name for thread in threading.enumerate() if thread.name == "prefetch"] == []
     assert open_shards() == 0

@@ -36,6 +36,10 @@ def test_rows_come_in_the_order_asked_for(tmp_path: Path, file_format: str) -> N
     assert rows[-1]["key"] == rows[99]["key"] == rows[np.int64(99)]["key"] == stored["key"][99]
     start, stop = stored["policy_offsets"][7:9]
     np.testing.assert_array_equal(rows[7]["policy_moves"], stored["policy_moves"][start:stop])
+    np.testing.assert_array_equal(rows[5:60:7]["key"], stored["key"][5:60:7])
+    for no_index in (1.5, np.ones(100, dtype=np.bool_), True, [[1, 2], [3, 4]], "3", None):
+        with pytest.raises(TypeError, match="rows are asked for by a number, a slice or a list of numbers"):
+            rows[no_index]  # type: ignore[call-overload]
     for wrong in (100, -101, [3, 100]):
         with pytest.raises(IndexError, match=r"row (100|-101) of train, which has 100 rows"):
             rows[wrong]  # type: ignore[call-overload]

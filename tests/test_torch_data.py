@@ -117,8 +117,9 @@ def test_epochs_reach_workers_that_stay_alive(uneven: Path) -> None:
 
 
 @pytest.mark.parametrize("taken", [0, 1, 5, 12, 13])
-def test_an_epoch_goes_on_where_it_stood(uneven: Path, taken: int) -> None:
-    """Without workers the stream knows where it stands; the rest may be read with any number of workers."""
+@pytest.mark.parametrize("alive", [False, True])
+def test_an_epoch_goes_on_where_it_stood(uneven: Path, taken: int, alive: bool) -> None:
+    """Without workers the stream knows where it stands; the rest may be read with any number of workers, once."""
     options: dict[str, Any] = {"batch_size": 8, "seed": 3, "symmetry": "random", "policy": "sample"}
     stream = TorchBatches(uneven, **options)
     stream.set_epoch(4)
@@ -129,31 +130,76 @@ def test_an_epoch_goes_on_where_it_stood(uneven: Path, taken: int) -> None:
     state = pickle.loads(pickle.dumps(stream.state_dict()))
     for workers in (0, 1, 3):
         later = TorchBatches(uneven, **options)
+        reader = loader(later, workers, **({"persistent_workers": True} if workers and alive else {}))
+        assert len(list(reader)) == 13  # workers that are alive hear of it later
         later.load_state_dict(state)
         later.set_epoch(4)  # as a training loop does
         assert later.state_dict() == state
-        assert labels(loader(later, workers)) == whole[8 * taken :]
-        later.set_epoch(4)
-        assert labels(loader(later, workers)) == (whole if workers == 0 else whole[8 * taken :])
+        assert labels(reader) == whole[8 * taken :]
+        assert labels(reader) == whole
         again = TorchBatches(uneven, **options)
-        again.load_state_dict(TorchBatches(uneven, **options).state_dict(batches=taken) | {"epoch": 4})
+        again.set_epoch(4)
+        again.load_state_dict(again.state_dict(batches=taken))
         assert labels(loader(again, workers)) == whole[8 * taken :]
+        del reader
 
 
 def test_another_epoch_is_read_from_its_beginning(uneven: Path) -> None:
+    """Whether the place of another one was loaded, or read before: a state between two epochs begins the second."""
+    for workers in (0, 2):
+        stream = TorchBatches(uneven, batch_size=8)
+        stream.load_state_dict(stream.state_dict(batches=5))
+        stream.set_epoch(1)
+        assert len(labels(loader(stream, workers))) == 101
+        stream.set_epoch(2)
+        state = stream.state_dict()
+        assert (state["epoch"], state["next"]) == (2, 0)
+        stream.load_state_dict(state)
+        assert len(labels(loader(stream, workers))) == 101
+
+
+def test_what_workers_have_taken_has_to_be_said(uneven: Path) -> None:
     stream = TorchBatches(uneven, batch_size=8)
-    stream.load_state_dict(stream.state_dict(batches=5))
-    stream.set_epoch(1)
-    assert len(labels(stream)) == 101
+    assert stream.state_dict()["next"] == 0
+    batches = iter(loader(stream, 1))
+    next(batches)
+    with pytest.raises(RuntimeError, match=r"say how many were taken, state_dict\(batches=\.\.\.\)"):
+        stream.state_dict()
+    assert stream.state_dict(batches=1)["next"] == 1
+    del batches
+
+
+def test_two_iterations_at_once(uneven: Path) -> None:
+    stream = TorchBatches(uneven, batch_size=8)
+    both = list(zip(stream, stream, strict=True))
+    assert [first["ply"].tolist() for first, _ in both] == [second["ply"].tolist() for _, second in both]
+    assert len(both) == 13
 
 
 def test_the_state_of_other_batches_is_refused(uneven: Path) -> None:
+    """An argument that is left out is its default."""
     state = TorchBatches(uneven, batch_size=8, columns=("ply",)).state_dict()
-    for options, name in (({"batch_size": 9}, "batch_size"), ({"seed": 1}, "seed"), ({"symmetry": 3}, "symmetry")):
-        other = TorchBatches(uneven, **{"batch_size": 8, "columns": ["ply"], **options})
+    other: dict[str, Any] = {
+        "batch_size": 9,
+        "seed": 1,
+        "symmetry": 3,
+        "buffer_rows": 9,
+        "policy": "sample",
+        "world": 2,
+    }
+    for name, value in other.items():
+        stream = TorchBatches(uneven, **{"batch_size": 8, "columns": ["ply"], name: value})
         with pytest.raises(ValueError, match=f"the state of other batches: {name} differ"):
-            other.load_state_dict(state)
-    TorchBatches(uneven, batch_size=8, columns=["ply"], prefetch=0).load_state_dict(state)
+            stream.load_state_dict(state)
+    same = TorchBatches(uneven, batch_size=8, columns=["ply"], prefetch=0, symmetry="none", seed=0)
+    same.load_state_dict(state)
+
+
+def test_the_state_of_a_worker_needs_as_many_workers(uneven: Path) -> None:
+    stream = TorchBatches(uneven, batch_size=8)
+    stream.load_state_dict({"epoch": 0, "next": 4, "step": 3, "of": stream.state_dict()["of"]})
+    with pytest.raises(ValueError, match="the state of one of 3 workers, and there are 1"):
+        iter(stream)
 
 
 def stateful(stream: Any, workers: int, **options: Any) -> Any:

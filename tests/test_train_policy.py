@@ -110,7 +110,7 @@ def test_late_planes_are_those_after_the_move(script: Any, dataset: Path) -> Non
     """Of each row the stone of its move stands there, the other side's now."""
     opened = open_dataset(dataset)
     settings = script.Settings(str(dataset), "late", batch_size=64)
-    batch = next(script.batches_of(settings, opened, "train"))
+    batch = next(script.batches_of(settings, opened, "train", [0]))
     rows = np.arange(len(batch["move"]))
     assert len(rows) > 40
     assert (batch["symmetry"] == 0).all()
@@ -121,7 +121,7 @@ def test_late_planes_are_those_after_the_move(script: Any, dataset: Path) -> Non
 def test_turned_planes_keep_their_moves(script: Any, dataset: Path) -> None:
     """The planes are the stored ones turned, the move is the stored one."""
     opened = open_dataset(dataset)
-    batch = next(script.batches_of(script.Settings(str(dataset), "turned", batch_size=64), opened, "train"))
+    batch = next(script.batches_of(script.Settings(str(dataset), "turned", batch_size=64), opened, "train", [0]))
     stored = {}
     for whole in opened.batches():
         stored |= dict(zip(zip(whole["game"].tolist(), whole["ply"].tolist(), strict=True), whole["move"], strict=True))
@@ -129,6 +129,11 @@ def test_turned_planes_keep_their_moves(script: Any, dataset: Path) -> None:
     moves = [stored[game, ply] for game, ply in zip(games, batch["ply"].tolist(), strict=True)]
     assert batch["move"].tolist() == moves
     assert len(set(batch["symmetry"].tolist())) == 8
+
+
+def test_a_part_without_rows_is_refused(script: Any, dataset: Path) -> None:
+    with pytest.raises(ValueError, match="has 0 rows in test, not enough for a batch"):
+        next(script.batches_of(script.Settings(str(dataset)), open_dataset(dataset), "test", [0]))
 
 
 def test_the_rule_of_thumb(script: Any, dataset: Path) -> None:

@@ -78,3 +78,11 @@ def test_the_compiled_trailing_zeros_are_the_same() -> None:
     sizes, turns = np.full((128, 2), 8, dtype=np.uint8), np.zeros(128, dtype=np.uint8)
     unpack_planes(planes, np.arange(128), sizes, turns, (8, 8), "NCHW", out)
     np.testing.assert_array_equal(out.reshape(128, 64), np.unpackbits(planes.reshape(128, 8), axis=-1))
+
+
+def test_buffers_that_are_not_contiguous_are_refused() -> None:
+    """numpy would write into a copy of them."""
+    out = np.empty((2, 1, 8, 8), dtype=np.uint8)[:, :, :, ::-1]
+    arguments = np.zeros(2, dtype=np.int64), np.full((2, 2), 8, dtype=np.uint8), np.zeros(2, dtype=np.uint8)
+    with pytest.raises(ValueError, match="contiguous"):
+        unpack_planes(np.zeros((1, 1, 8), dtype=np.uint8), *arguments, (8, 8), "NCHW", out)
