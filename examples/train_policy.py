@@ -40,6 +40,7 @@ from pipeline.load import Dataset, open_dataset
 from pipeline.torch_data import Batch, TorchBatches
 
 SABOTAGES = ("none", "turned", "wrong-side", "late")
+LEAST_STEPS = 10  # that a schedule can be made of
 NEAR = 4  # the rule of thumb looks no further from the last move
 _COLUMNS = ("planes", "move", "value", "rows", "cols", "symmetry", "game", "ply")
 _INVERSE = np.array(symmetry.INVERSE, dtype=np.uint8)
@@ -172,6 +173,10 @@ def train(settings: Settings) -> Result:
     """Train a network and judge it by rows of games that it has not seen."""
     torch.manual_seed(settings.seed)
     dataset = open_dataset(settings.dataset)
+    if settings.steps < LEAST_STEPS:
+        raise ValueError(f"at least {LEAST_STEPS} steps, not {settings.steps}")
+    if dataset.manifest.config["augment"]["mode"] != "none":
+        raise ValueError(f"{dataset.folder} has images: build one with augment.mode = none, rows are turned here")
     network = Network(len(dataset.planes), dataset.frame, settings.channels, settings.blocks)
     network.to(memory_format=torch.channels_last)
     optimizer = torch.optim.AdamW(network.parameters(), lr=settings.rate, weight_decay=1e-4)

@@ -9,7 +9,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from numbers import Integral
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from pipeline.columns import BLOCK_ROWS
 from pipeline.words import chain_words, seed_word
 
 Tail = Literal["drop", "pad"]
+MOST: Final = 2**64 - 1  # of seeds and epochs
 
 
 class Run(NamedTuple):
@@ -115,12 +117,24 @@ def share_of(rows: int, rank: int, world: int, tail: Tail) -> tuple[int, int]:
     """Return the places, from the first to before the last, that ``rank`` (0 to ``world`` - 1) reads of the order of
     ``rows`` rows: as many as every other rank. ``tail``: the rows that are too few for all ranks are dropped, or the
     first rows come once more ("pad": the places go on after the last row)."""
-    if not 0 <= rank < world:
+    for name, value in (("rank", rank), ("world", world)):
+        require_whole(name, value, 0)
+    if rank >= world:
         raise ValueError(f"rank {rank} of {world}: ranks are 0 to {world - 1}")
     if tail not in {"drop", "pad"}:
         raise ValueError(f"tail must be drop or pad, not {tail!r}")
     each = rows // world if tail == "drop" else -(-rows // world)
     return rank * each, (rank + 1) * each
+
+
+def require_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raise ValueError unless an argument is a whole number in its range."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole:
+        raise ValueError(f"{name} must be a whole number, not {value!r}")
+    if value < least or (most is not None and value > most):
+        ends = f"at least {least}" if most is None else f"{least} to {most}"
+        raise ValueError(f"{name} must be {ends}, not {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +154,7 @@ class Cut:
 
     def __post_init__(self) -> None:
         for name, least in (("batch_size", 1), ("start", 0), ("step", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
+            require_whole(name, getattr(self, name), least)
         share_of(0, self.rank, self.world, self.tail)  # says what is wrong with these
 
     def count(self, rows: int) -> int:

@@ -66,15 +66,17 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 @contextmanager
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary folder beside ``path``; it becomes ``path`` at the end, which replaces no folder with files in
-    it. On any exception it is removed. Raises OSError."""
+    it. On any exception it is removed. Raises OSError, which names ``path`` for what lies in the folder."""
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
-    temporary.mkdir()
     try:
+        temporary.mkdir()
         yield temporary
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
+        if isinstance(error, OSError) and error.errno and str(error.filename).startswith(str(temporary)):
+            raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
         raise
     sync(target.parent)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pipeline import symmetry
 from pipeline.augment import turn_moves, turn_planes, turned_policy
 from pipeline.columns import POLICY, Columns, Layout, take_rows
+from pipeline.epochs import MOST, require_whole
 from pipeline.unpack import Axes, unpack_planes
 from pipeline.words import chain_words, seed_word
 
@@ -42,13 +43,12 @@ class Form:
             raise ValueError(f"layout must be NCHW or NHWC, not {self.axes!r}")
         if self.dtype == "packed" and self.axes != "NCHW":
             raise ValueError("packed planes have no layout but NCHW: ask for dtype 'uint8' or 'float32'")
-        if self.symmetry not in {"none", "random", *range(symmetry.SYMMETRIES)} or isinstance(self.symmetry, bool):
+        if isinstance(self.symmetry, bool) or self.symmetry not in ("none", "random", *range(symmetry.SYMMETRIES)):
             raise ValueError(f"symmetry must be none, random or 0 to 7, not {self.symmetry!r}")
         if self.policy not in {"move", "counts", "sample"}:
             raise ValueError(f"policy must be move, counts or sample, not {self.policy!r}")
         for name in ("seed", "epoch"):
-            if not 0 <= getattr(self, name) < 2**64:
-                raise ValueError(f"{name} must be 0 to 2**64 - 1, not {getattr(self, name)}")
+            require_whole(name, getattr(self, name), 0, MOST)
 
     def names(self, layout: Layout, columns: Sequence[str] | None) -> tuple[str, ...]:
         """Return the columns that batches have, in the order of the contract. Raises ValueError for an unknown one."""

@@ -54,7 +54,11 @@ def export(
     """
     if (rows is not None and rows < 1) or rows_per_file < 1:
         raise ConfigError(f"{rows} rows, {rows_per_file} in a file: both are at least 1")
+    if max_weight is not None and not 0 < max_weight < np.inf:
+        raise ConfigError(f"the largest weight has to be a number above 0, not {max_weight}")
     require_exportable(dataset)
+    if not dataset.rows(split):
+        raise ConfigError(f"{dataset.folder} has no rows in {split}")
     place = Path(os.path.realpath(target))
     if place.is_relative_to(os.path.realpath(dataset.folder)):
         raise ConfigError(f"{target} lies in the data set: choose a folder outside it")

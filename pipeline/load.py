@@ -15,11 +15,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from pipeline import shard
 from pipeline.columns import POLICY, Columns, ShardError, join
-from pipeline.epochs import Cut, Epoch, Tail, epoch_of
+from pipeline.epochs import MOST, Cut, Epoch, Tail, epoch_of, require_whole
 from pipeline.files import sha256_of_file
 from pipeline.forms import Dtype, Form, Policy, Symmetry
 from pipeline.lookup import Rows
@@ -123,8 +124,8 @@ class Dataset:
         cut = Cut(batch_size, rank, world, tail, drop_last, start, step)
         part = self.part(split)
         names = form.names(part.layout, columns)
-        if buffer_rows < 1:
-            raise ValueError(f"buffer_rows must be at least 1, not {buffer_rows}")
+        require_whole("buffer_rows", buffer_rows, 1)
+        require_whole("prefetch", prefetch, 0)
         if out is not None:
             _require_fit(out, form.blank(part.layout, names, 0), batch_size)
             if prefetch:
@@ -174,6 +175,7 @@ class Dataset:
         Opens a shard each time: for looking, not for training. ``options`` are those of ``mapped``. Raises IndexError
         outside 0 to rows - 1, ValueError and ShardError as ``batches``.
         """
+        require_whole("index", index, -MOST)
         if index < 0:
             raise IndexError(f"row {index} of {split}, which has {self.rows(split)} rows")
         return self.mapped(split, **options)[index]
@@ -238,6 +240,8 @@ def _require_fit(out: Mapping[str, NDArray[Any]], blank: Columns, batch_size: in
         raise ValueError(f"out has arrays for {', '.join(sorted(out))}; needed are {', '.join(sorted(blank))}")
     for name, expected in blank.items():
         array = out[name]
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"out[{name!r}] is no array of numpy")
         fits = array.dtype == expected.dtype and array.shape[1:] == expected.shape[1:] and len(array) >= batch_size
         if not (fits and array.flags.c_contiguous and array.flags.writeable):
             raise ValueError(

@@ -50,14 +50,15 @@ class Rows:
             numbers = numbers.astype(np.int64)
         if numbers.dtype.kind not in "iu" or numbers.ndim > 1:
             raise TypeError(f"rows are asked for by a number, a slice or a list of numbers, not {str(index)[:80]}")
+        rows = len(self)
+        wrong = numbers[(numbers >= rows) | (numbers < -rows if numbers.dtype.kind == "i" else False)]
+        if wrong.size:
+            raise IndexError(f"row {wrong.flat[0]} of {self._part.name}, which has {rows} rows")
         batch = self._batch(numbers.astype(np.int64).reshape(-1))
         return batch if numbers.ndim else row_of(batch, 0)
 
     def _batch(self, numbers: NDArray[np.int64]) -> Columns:
         rows = len(self)
-        wrong = numbers[(numbers < -rows) | (numbers >= rows)]
-        if len(wrong):
-            raise IndexError(f"row {wrong[0]} of {self._part.name}, which has {rows} rows")
         numbers = np.where(numbers < 0, numbers + rows, numbers)
         layout = self._part.layout
         out = self._form.blank(layout, self._names, len(numbers))

@@ -69,6 +69,7 @@ def write(path: Path, batches: Iterable[Columns], layout: Layout) -> int:
         compression_level=level,
         use_dictionary=[name for name in scalars if name not in _NO_DICTIONARY],
         write_statistics=scalars,
+        write_page_checksum=True,
         store_schema=False,
     ) as writer:
         for block in rebatch(batches, BLOCK_ROWS):
@@ -145,7 +146,7 @@ def _opened(path: Path, layout: Layout) -> Iterator[tuple[pq.ParquetFile, int, S
     try:
         rows, groups = read_footer(footer)
         _require_row_groups(path, rows, groups, layout, size)
-        with pq.ParquetFile(path, memory_map=False, pre_buffer=False) as file:
+        with pq.ParquetFile(path, memory_map=False, pre_buffer=False, page_checksum_verification=True) as file:
             _require_schema(path, file.schema_arrow, layout)
             _require_description(path, file.metadata.metadata or {}, layout)
             yield file, rows, groups
@@ -153,6 +154,8 @@ def _opened(path: Path, layout: Layout) -> Iterator[tuple[pq.ParquetFile, int, S
         raise
     except FormatError as error:
         raise ShardError(f"{path}: {error}") from error
+    except FileNotFoundError as error:
+        raise ShardError(f"{path}: is missing") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         if getattr(error, "errno", None) is not None:
             raise  # the system's trouble, not the shard's

@@ -12,6 +12,7 @@ the dtypes that PyTorch computes with: ``move`` int64, ``ply`` int32, counts int
 the bits of their uint64.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -25,7 +26,7 @@ from torch.utils.data import Dataset as MapDataset
 from torch.utils.data import IterableDataset, get_worker_info
 
 from pipeline.columns import row_of
-from pipeline.epochs import Cut, Tail
+from pipeline.epochs import Cut, Tail, require_whole
 from pipeline.forms import Dtype, Policy, Symmetry
 from pipeline.load import BUFFER_ROWS, Dataset, open_dataset
 from pipeline.unpack import Axes
@@ -42,7 +43,8 @@ class Place(NamedTuple):
 
 
 _WORKERS = 1024  # that a loader may have
-_EPOCH, _AT, _NEXT, _STEP, _LOADS, _BEGUN, _SLOTS = range(7)
+_MOST = 2**63 - 1  # epochs that workers hear of
+_EPOCH, _CHOSEN, _AT, _NEXT, _STEP, _LOADS, _BEGUN, _SLOTS = range(8)
 
 
 class _Shared:
@@ -53,14 +55,25 @@ class _Shared:
         self._numbers = torch.zeros(_SLOTS + _WORKERS + 1, dtype=torch.int64).share_memory_()
         self._numbers[_BEGUN] = -1
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Share a copy as well. (What goes to a worker is shared already.)"""
+        self.__dict__ |= state
+        if not self._numbers.is_shared():
+            self._numbers.share_memory_()
+
     @property
     def epoch(self) -> int:
         """The epoch that is read next."""
         return int(self._numbers[_EPOCH])
 
-    @epoch.setter
-    def epoch(self, epoch: int) -> None:
-        self._numbers[_EPOCH] = epoch
+    @property
+    def chosen(self) -> bool:
+        """Whether that epoch was chosen, and not begun yet."""
+        return bool(self._numbers[_CHOSEN])
+
+    def choose(self, epoch: int, by_hand: bool) -> None:
+        """Set the epoch that is read next."""
+        self._numbers[_EPOCH], self._numbers[_CHOSEN] = epoch, by_hand
 
     @property
     def begun(self) -> int:
@@ -84,6 +97,7 @@ class _Shared:
         first = slot if slot < _WORKERS else 0
         self._numbers[_SLOTS + first : _SLOTS + slot + 1] = self._numbers[_LOADS]
         self._numbers[_SLOTS + _WORKERS] = self._numbers[_LOADS]
+        self._numbers[_CHOSEN] = False
         if slot < _WORKERS:
             self._numbers[_BEGUN] = epoch
 
@@ -141,7 +155,8 @@ class TorchBatches(IterableDataset):
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch that is read next: its order, its symmetries, its draws."""
-        self._shared.epoch = epoch
+        require_whole("epoch", epoch, 0, _MOST)
+        self._shared.choose(epoch, by_hand=True)
 
     def state_dict(self, batches: int | None = None) -> dict[str, Any]:
         """Return where the epoch stands: what ``load_state_dict`` needs to go on with the identical rest.
@@ -162,12 +177,23 @@ class TorchBatches(IterableDataset):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next iteration, and no later one, begin where ``state`` was taken, with any number of workers (of
-        states taken inside workers: with as many). Raises ValueError for the state of other batches."""
+        states taken inside workers: with as many).
+
+        Where another epoch was chosen before, the end of an epoch lets that one begin; any other place is refused.
+        Raises ValueError for that, and for the state of other batches.
+        """
         mine = self._identity()
-        if changed := [name for name in mine if state["of"].get(name) != mine[name]]:
+        of = state.get("of", {})
+        if changed := [name for name in mine if of.get(name) != mine[name]]:
             raise ValueError(f"this is the state of other batches: {', '.join(changed)} differ")
         place = Place(state["epoch"], state["next"], state["step"])
-        self._shared.epoch = place.epoch
+        if self._shared.chosen and self._shared.epoch != place.epoch:
+            if place.next < len(self):
+                raise ValueError(
+                    f"the state is of epoch {place.epoch}, and epoch {self._shared.epoch} was chosen before"
+                )
+            return
+        self._shared.choose(place.epoch, by_hand=False)
         if get_worker_info() is None:
             self._shared.load(place)
         else:
@@ -202,9 +228,10 @@ class TorchBatches(IterableDataset):
                 yield tensors(batch)
 
     def _identity(self) -> dict[str, Any]:
-        """Return all that batches depend on, but for the epoch and the rank."""
-        prints = self._dataset.manifest.fingerprints
-        return {"config": prints.config, "inputs": prints.inputs, **self._options}
+        """Return all that batches depend on, but for the epoch and the rank: the rows, and what is done with them."""
+        entries = self._dataset.part(self._options["split"]).entries
+        shards = hashlib.sha256("".join(entry.sha256 for entry in entries).encode()).hexdigest()
+        return {"shards": shards, **self._options}
 
 
 class TorchRows(MapDataset):
@@ -221,14 +248,15 @@ class TorchRows(MapDataset):
         opened = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
         self._rows = opened.mapped(split, **options)
         self._shared = _Shared()
-        self._shared.epoch = options.get("epoch", 0)
+        self._shared.choose(options.get("epoch", 0), by_hand=False)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the epoch whose symmetries and draws the rows have."""
-        self._shared.epoch = epoch
+        require_whole("epoch", epoch, 0, _MOST)
+        self._shared.choose(epoch, by_hand=True)
 
     def __getitem__(self, index: int | Sequence[int]) -> Batch:
         """Return a row, or for a list of indices a batch. Raises IndexError, TypeError, ShardError."""

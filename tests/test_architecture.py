@@ -22,7 +22,7 @@ _LIST = """
     planes.group planes.stones planes.constants planes.liberties planes.ko planes.recent planes.moves planes.edges
     planes.eyes planes.katago planes.ladders planes.areas planes.terms planes.legality
     schemes compose encode keys augment unpack position
-    columns parquet_format shard_parquet shard_hdf5 shard manifest forms epochs part lookup prefetch load torch_data
+    columns parquet_format shard_parquet shard_hdf5 shard manifest epochs forms part lookup prefetch load torch_data
     dedup near sampled compare decide claims labels blocks mixing rows steps gamestages positionstages
     growth workfolder fence dask_pool executors progress warm card publish stages rebuild build compact
     report summary gamefile gametable rowcheck expected recount verify sheet show explain rejects plan stats statlines

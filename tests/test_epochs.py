@@ -130,9 +130,13 @@ def test_equal_shares(rows: int, world: int) -> None:
 
 
 def test_wrong_shares_and_cuts() -> None:
-    for rank, world in ((1, 1), (-1, 2), (0, 0)):
+    for rank, world in ((1, 1), (0, 0)):
         with pytest.raises(ValueError, match=f"rank {rank} of {world}"):
             Cut(8, rank=rank, world=world)
+    with pytest.raises(ValueError, match="rank must be at least 0, not -1"):
+        Cut(8, rank=-1, world=2)
+    with pytest.raises(ValueError, match=r"batch_size must be a whole number, not 8\.0"):
+        Cut(8.0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="tail must be drop or pad, not 'keep'"):
         share_of(9, 0, 1, "keep")  # type: ignore[arg-type]
     for name in ("batch_size", "step"):

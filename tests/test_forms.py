@@ -201,10 +201,12 @@ def test_the_largest_counts() -> None:
         ({"symmetry": 8}, "symmetry must be none, random or 0 to 7, not 8"),
         ({"symmetry": "all"}, "symmetry must be none, random or 0 to 7, not 'all'"),
         ({"symmetry": True}, "not True"),
+        ({"symmetry": [1]}, r"symmetry must be none, random or 0 to 7, not \[1\]"),
+        ({"seed": 1.5}, r"seed must be a whole number, not 1\.5"),
         ({"policy": "best"}, "policy must be move, counts or sample, not 'best'"),
-        ({"epoch": -1}, r"epoch must be 0 to 2\*\*64 - 1, not -1"),
-        ({"epoch": 2**64}, r"epoch must be 0 to 2\*\*64 - 1"),
-        ({"seed": -1}, r"seed must be 0 to 2\*\*64 - 1, not -1"),
+        ({"epoch": -1}, "epoch must be 0 to 18446744073709551615, not -1"),
+        ({"epoch": 2**64}, "epoch must be 0 to 18446744073709551615"),
+        ({"seed": -1}, "seed must be 0 to 18446744073709551615, not -1"),
     ],
 )
 def test_what_there_is_not(facts: dict[str, Any], message: str) -> None:

@@ -179,6 +179,14 @@ def test_what_cannot_be_exported(dataset: Dataset, tmp_path: Path) -> None:
         export(dataset, dataset.folder / "train" / "npz")
     with pytest.raises(ConfigError, match="both are at least 1"):
         export(dataset, tmp_path / "out", rows=0)
+    for weight in (float("nan"), 0.0, float("inf")):
+        with pytest.raises(ConfigError, match="the largest weight has to be a number above 0"):
+            export(dataset, tmp_path / "out", max_weight=weight)
+    empty = dataset.manifest.model_copy(update={"shards": ()})
+    with pytest.raises(ConfigError, match="has no rows in val"):
+        export(Dataset(dataset.folder, empty), tmp_path / "out", split="val")
+    with pytest.raises(OSError, match=f"{tmp_path}/no/out"):
+        export(dataset, tmp_path / "no" / "out")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").write_text("mine")
     with pytest.raises(ConfigError, match="is there already"):

@@ -40,7 +40,7 @@ def test_rows_come_in_the_order_asked_for(tmp_path: Path, file_format: str) -> N
     for no_index in (1.5, np.ones(100, dtype=np.bool_), True, [[1, 2], [3, 4]], "3", None):
         with pytest.raises(TypeError, match="rows are asked for by a number, a slice or a list of numbers"):
             rows[no_index]  # type: ignore[call-overload]
-    for wrong in (100, -101, [3, 100]):
+    for wrong in (100, -101, [3, 100], np.array([100], dtype=np.uint64)):
         with pytest.raises(IndexError, match=r"row (100|-101) of train, which has 100 rows"):
             rows[wrong]  # type: ignore[call-overload]
 

@@ -136,7 +136,6 @@ def replaced(name: str, **facts: Any) -> Callable[[h5py.File], None]:
         ("planes", {"shape": (ROWS, 3, 45), "chunks": (ROWS, 3, 45)}, "column planes has shape [64, 3, 45]"),
         ("move", {"compression": "lzf"}, "column move has filter 32000"),
         ("move", {"scaleoffset": 3}, "column move has filter 6"),
-        ("move", {"fletcher32": True}, "column move has filter 3"),
     ],
 )
 def test_columns_that_are_not_as_they_must_be(tmp_path: Path, name: str, facts: dict[str, Any], reason: str) -> None:

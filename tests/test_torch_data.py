@@ -1,5 +1,6 @@
 """The data set under PyTorch's DataLoader: workers, ranks, epochs, and going on in mid-epoch."""
 
+import copy
 import multiprocessing
 import pickle
 from collections import Counter
@@ -169,6 +170,46 @@ def test_what_workers_have_taken_has_to_be_said(uneven: Path) -> None:
     del batches
 
 
+def test_copies_share_with_their_workers(uneven: Path) -> None:
+    stream = TorchBatches(uneven, batch_size=8, seed=3)
+    for other in (copy.deepcopy(stream), pickle.loads(pickle.dumps(stream))):
+        alive = loader(other, 2, persistent_workers=True)
+        first = labels(alive)
+        other.set_epoch(1)
+        assert labels(alive) != first
+        stream.set_epoch(1)
+        assert labels(stream) == labels(alive)
+        stream.set_epoch(0)
+        del alive
+
+
+def test_the_state_of_other_rows_is_refused(uneven: Path, tmp_path: Path) -> None:
+    """As after compacting: the same data set by its fingerprints, in other shards."""
+    layout = make_layout(frame=(8, 8))
+    other = build(tmp_path / "other", layout, {"train": pieces(numbered(101, layout), 50)})
+    state = TorchBatches(uneven, batch_size=8).state_dict()
+    with pytest.raises(ValueError, match="the state of other batches: shards differ"):
+        TorchBatches(other, batch_size=8).load_state_dict(state)
+    with pytest.raises(ValueError, match="the state of other batches"):
+        TorchBatches(other, batch_size=8).load_state_dict({})
+
+
+def test_an_epoch_chosen_before_a_state_is_loaded(uneven: Path) -> None:
+    """The end of an epoch lets the chosen one begin, its middle does not fit another one."""
+    for taken, fits in ((5, False), (13, True)):
+        stream = TorchBatches(uneven, batch_size=8)
+        state = stream.state_dict(batches=taken)
+        later = TorchBatches(uneven, batch_size=8)
+        later.set_epoch(1)
+        if not fits:
+            with pytest.raises(ValueError, match="the state is of epoch 0, and epoch 1 was chosen before"):
+                later.load_state_dict(state)
+            continue
+        later.load_state_dict(state)
+        assert later.state_dict()["epoch"] == 1
+        assert len(labels(later)) == 101
+
+
 def test_two_iterations_at_once(uneven: Path) -> None:
     stream = TorchBatches(uneven, batch_size=8)
     both = list(zip(stream, stream, strict=True))
@@ -239,9 +280,15 @@ def test_a_whole_epoch_ends_in_a_state_that_begins_the_next(uneven: Path) -> Non
         first = stateful(stream, workers)
         whole = labels(first)
         state = first.state_dict()
-        second = stateful(TorchBatches(uneven, batch_size=8, seed=3), workers)
+        later = TorchBatches(uneven, batch_size=8, seed=3)
+        second = stateful(later, workers)
         second.load_state_dict(state)
         assert labels(second) == whole
+        stream.set_epoch(1)
+        third = stateful(TorchBatches(uneven, batch_size=8, seed=3), workers)
+        third.load_state_dict(state)
+        third.dataset.set_epoch(1)
+        assert labels(third) == labels(stream) != whole
 
 
 @pytest.mark.parametrize("aggregate", [False, True])
