@@ -5,6 +5,7 @@ in its bucket every key is decided about by itself, and only what a block cannot
 row, a row of the data set that is being grown, or another part has the position.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline import dedup, shard
-from pipeline.columns import Layout
+from pipeline.columns import Layout, ShardError
 from pipeline.config import Config
+from pipeline.files import sha256_of_file
 from pipeline.pieces import bucket_of, joined_records, read_records, read_tables, routed, write_pieces
 from pipeline.sampled import Sampled, keyed_block, ordered_positions, sampled_positions
 from pipeline.words import Words, repeated
@@ -113,13 +115,19 @@ class HeldTask:
 
     shard: str
     part: int
+    sha256: str
     claims: str
     buckets: int
     layout: Layout
 
 
 def hold_shard(task: HeldTask) -> dict[str, int]:
-    """Run a HeldTask. Raises ShardError where the shard is damaged, OSError."""
+    """Run a HeldTask. Raises ShardError where the shard is damaged or missing, OSError."""
+    if not os.path.isfile(task.shard) or sha256_of_file(task.shard) != task.sha256:
+        raise ShardError(
+            f"{task.shard}: is not the file that was published: put it back, or run goplanes compact, which makes all "
+            "shards anew"
+        )
     names = ["key", "key_hi"] if task.layout.key_bits == 128 else ["key"]
     batches = shard.read(Path(task.shard), task.layout, names)
     pieces = [claims_of_rows(batch["key"], batch.get("key_hi"), task.part) for batch in batches]

@@ -22,7 +22,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _QUEUED = 2  # tasks handed over per worker: one under way, one waiting
-_TRIALS = 3  # of a suspect, alone: somebody may be killing workers at random
+_TRIALS = 5  # of a suspect, alone: somebody may be killing workers at random
 _LOOK = 5.0  # seconds without a result after which the pool is asked whether anybody is there
 _SCHEDULER = re.compile(r"dask://((?:\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):([0-9]{1,5}))")
 

@@ -30,9 +30,9 @@ class Growth:
     before: Manifest
     games: Path
 
-    def shards(self, folder: Path) -> list[tuple[str, int]]:
-        """Return (path, part) of the shards that are there already."""
-        return [(str(folder / entry.path), PARTS.index(entry.split)) for entry in self.before.shards]
+    def shards(self, folder: Path) -> list[tuple[str, int, str]]:
+        """Return (path, part, sha256) of the shards that are there already."""
+        return [(str(folder / entry.path), PARTS.index(entry.split), entry.sha256) for entry in self.before.shards]
 
     @property
     def next_shards(self) -> list[int]:

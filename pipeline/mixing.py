@@ -117,10 +117,12 @@ def mix_shard(task: MixTask) -> dict[str, Any]:
     """Run a MixTask and return the report of its shard. Raises DamagedWork, OSError."""
     pieces = []
     for piece in range(task.first, task.last + 1):
-        tables = pa.concat_tables(read_tables(task.spread, piece)).combine_chunks()
+        if not (found := read_tables(task.spread, piece)):
+            continue  # no row has a word there
+        tables = pa.concat_tables(found).combine_chunks()
         order = np.argsort(tables.column(_WORD).to_numpy(), kind="stable")
         pieces.append(take_rows(_columns_of(tables, task.layout), order))
-        del tables
+        del found, tables
     rows = slice_rows(join(pieces), task.start, task.stop)
     batches = (slice_rows(rows, at, at + BLOCK_ROWS) for at in range(0, task.stop - task.start, BLOCK_ROWS))
     path = shard_path(task.part, task.number, task.config)

@@ -48,11 +48,11 @@ def decided_positions(
     config: Config,
     layout: Layout,
     folder: Path,
-    shards: Sequence[tuple[str, int]],
+    shards: Sequence[tuple[str, int, str]],
     run_named: Callable[[str, Sequence[Step], int], list[dict[str, Any]]],
 ) -> Blocks:
-    """Decide about all positions of the kept games; files go into ``folder``. ``shards``: (path, part) of those that
-    are there already; ``run_named`` runs the steps of the stage it is told."""
+    """Decide about all positions of the kept games; files go into ``folder``. ``shards``: (path, part,
+    sha256) of those that are there already; ``run_named`` runs the steps of the stage it is told."""
     names = partial(numbered, folder)
     blocks, buckets = range(games.blocks), range(bucket_count(games.plies))
     memory = _POSITION_BYTES * _most_positions(games)
@@ -64,7 +64,7 @@ def decided_positions(
     indexed = run_named("index", each(index_block, tasks, tables, positions, claims), memory)
     run = partial(run_named, "dedup")
     held, answers = names("held", len(shards)), names("answers", len(buckets))
-    holding = (HeldTask(path, part, out, len(buckets), layout) for (path, part), out in zip(shards, held, strict=True))
+    holding = (HeldTask(*entry, out, len(buckets), layout) for entry, out in zip(shards, held, strict=True))
     run(each(hold_shard, holding, held), _BUCKET_BYTES)
     matching = (MatchTask(number, claims, held, answers[number], config) for number in buckets)
     matched = run(each(match_claims, matching, answers), _BUCKET_BYTES)

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.build import Built
 from pipeline.config import Config
 from pipeline.manifest import SPLITS, GrowthEntry, Manifest, Positions
-from pipeline.reasons import FILTERS
+from pipeline.reasons import FILTERS, Reason
 
 WIDTH = 100  # columns of a terminal
 _MOST_REASONS = 6
@@ -62,6 +62,8 @@ def failures(built: Built, config: Config) -> list[str]:
     records, budget = built.manifest.records, config.run.error_budget
     if records.kept == 0:
         return ["no game was kept"]
+    if unread := built.manifest.reasons.get(Reason.TASK_FAILED.value):
+        return [f"{counted(unread, 'record')} not read: a task ended its worker process, time after time (task-failed)"]
     if built.rejected_share > budget:
         share = f"{100 * built.rejected_share:.2f} % of the records were rejected"
         return [f"{share}, more than run.error_budget = {budget:g} allows"]

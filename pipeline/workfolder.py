@@ -212,7 +212,9 @@ class WorkFolder:
                 f"{self.path} belongs to another configuration (different: {changes}).\n"
                 f"  its fingerprint   {state['fingerprint']}\n  this fingerprint  {fingerprint}\n{_WAY_OUT}"
             )
-        if fault := input_fault(state["inputs"], inputs):
+        # Of a growth that did not end nothing was published: it begins anew with what is there now.
+        grows = (self.path / manifests.NAME).exists()
+        if not grows and (fault := input_fault(state["inputs"], inputs)):
             raise self.other_inputs(fault, state["inputs"], inputs)
         gained = input_fingerprint(state["inputs"]) != input_fingerprint(inputs)
         unfinished = self.work.exists()

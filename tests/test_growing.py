@@ -13,6 +13,7 @@ from random_games import random_line
 from stages import RULES, sgf_of
 
 from pipeline.build import BuildError, build
+from pipeline.columns import ShardError
 from pipeline.config import Config, make_config
 from pipeline.files import sha256_of_file
 from pipeline.manifest import Manifest, read_manifest, write_manifest
@@ -140,6 +141,47 @@ def test_a_damaged_set_is_not_noted_to_grow(weeks: list[Path], tmp_path: Path) -
     assert build(config(folder, weeks[0])).seconds == {}
     (folder / "games.parquet").write_bytes(data)
     assert len(build(config(folder, weeks[1])).manifest.growths) == 1
+
+
+@pytest.mark.parametrize("damage", ["flipped", "missing", "other"])
+def test_a_growth_over_a_shard_that_is_not_the_published_one(weeks: list[Path], tmp_path: Path, damage: str) -> None:
+    """Its keys would be trusted: it is named, nothing is published, and the right file back the growth goes on."""
+    folder = tmp_path / "out"
+    manifest = build(config(folder, weeks[0])).manifest
+    path = folder / manifest.shards[0].path
+    whole, before = path.read_bytes(), (folder / "dataset.json").read_bytes()
+    if damage == "flipped":
+        path.write_bytes(whole[:50] + bytes([whole[50] ^ 1]) + whole[51:])
+    elif damage == "other":
+        path.write_bytes((folder / manifest.shards[-1].path).read_bytes())
+    else:
+        path.unlink()
+    with pytest.raises((BuildError, ShardError), match=path.name):
+        build(config(folder, *weeks))
+    assert (folder / "dataset.json").read_bytes() == before
+    path.write_bytes(whole)
+    build(config(folder, *weeks))
+    build(config(tmp_path / "one", weeks[0]))
+    build(config(tmp_path / "one", *weeks))
+    assert files(folder) == files(tmp_path / "one")
+
+
+@pytest.mark.parametrize("change", ["changed", "withdrawn"])
+def test_an_unfinished_growth_is_forgotten_with_its_inputs(weeks: list[Path], tmp_path: Path, change: str) -> None:
+    """Nothing of it was published: a file that was half there may be completed, or taken away again."""
+    folder = tmp_path / "out"
+    build(config(folder, weeks[0]))
+    half = tmp_path / "half.sgf"
+    half.write_text(RECORDS[20][:60])
+    assert killed_at(12, lambda: build(config(folder, weeks[0], half)))
+    if change == "withdrawn":
+        assert build(config(folder, weeks[0])).seconds == {}
+    half.write_text(RECORDS[20])
+    grown = build(config(folder, weeks[0], half)).manifest
+    assert (len(grown.growths), grown.records.kept) == (1, 13)
+    build(config(tmp_path / "one", weeks[0]))
+    build(config(tmp_path / "one", weeks[0], half))
+    assert files(folder) == files(tmp_path / "one")
 
 
 def test_a_set_that_has_grown_as_often_as_it_can(weeks: list[Path], tmp_path: Path) -> None:

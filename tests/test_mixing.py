@@ -47,7 +47,7 @@ def built(folder: Path, name: str, **tables: Any) -> Path:
         "output": {
             "path": str(folder / name),
             "games_per_block": tables.get("games_per_block", 9),
-            "rows_per_shard": 130,
+            "rows_per_shard": tables.get("rows_per_shard", 130),
             "format": tables.get("format", "parquet"),
             "shuffle": tables.get("shuffle", "exact"),
         },
@@ -109,3 +109,14 @@ def test_the_order_does_not_depend_on_blocks(tmp_path: Path) -> None:
 def test_no_game_at_all(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     assert open_dataset(built(tmp_path, "out")).manifest.shards == ()
+
+
+def test_shards_of_so_few_rows_that_shares_are_empty(tmp_path: Path) -> None:
+    """A shard's share of the words may have no row in any block."""
+    settings = {"augment": "all", "games_per_block": 3}
+    exact = built(tmp_path, "exact", rows_per_shard=3, **settings)
+    blocks = built(tmp_path, "blocks", shuffle="blocks", **settings)
+    for split in ("train", "val", "test"):
+        (rows, lengths), (others, _) = rows_of(exact, split), rows_of(blocks, split)
+        assert sorted(texts_of(rows)) == sorted(texts_of(others))
+        assert max(lengths) <= 3
