@@ -6,9 +6,9 @@ Each DATASET (default: the games in ``examples/`` as ``agz17``, in both formats)
 random symmetry for each row, moves and values beside the planes, into buffers that are used again; to packed, uint8 and
 float32 planes. Beside it, in the same run:
 
-- plain: what one writes without this project. Shards are read with pyarrow or h5py, a shard's rows shuffled, planes
-  unpacked with ``np.unpackbits``, each row turned with ``np.rot90`` and a flip, its move looked up, then ``astype``;
-- grouped: the same, but the rows of a batch that have one symmetry are turned in one call;
+- plain: what one writes without this project. Shards are read with pyarrow or h5py, the rows of a shard shuffled; each
+  is unpacked with ``np.unpackbits``, turned with ``np.rot90`` and a flip, and converted; its move is looked up;
+- grouped: the same by whole batches, the rows of one symmetry being turned in one call;
 - fancy: h5py alone, a batch being random rows of a shard by their sorted numbers (HDF5 only; few batches are enough to
   see it), then as grouped.
 
@@ -81,43 +81,49 @@ def turned(planes: NDArray[Any], turn: int) -> NDArray[Any]:
     return planes[..., ::-1] if turn & 4 else planes
 
 
-def by_row(dense: NDArray[np.uint8], turns: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Turn each row by itself."""
-    return np.stack([turned(row, turn) for row, turn in zip(dense, turns.tolist(), strict=True)])
+def by_row(planes: NDArray[np.uint8], turns: NDArray[np.int64], frame: tuple[int, int], dtype: str) -> NDArray[Any]:
+    """Unpack, turn and convert each row by itself."""
+    rows = []
+    for row, turn in zip(planes, turns.tolist(), strict=True):
+        dense = np.unpackbits(row, axis=-1, count=frame[0] * frame[1]).reshape(-1, *frame)
+        rows.append(in_form(turned(dense, turn), dtype))
+    return np.stack(rows)
 
 
-def by_group(dense: NDArray[np.uint8], turns: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Turn all rows of a symmetry in one call."""
+def by_group(planes: NDArray[np.uint8], turns: NDArray[np.int64], frame: tuple[int, int], dtype: str) -> NDArray[Any]:
+    """Unpack and convert a batch at once, and turn all rows of a symmetry in one call."""
+    dense = np.unpackbits(planes, axis=-1, count=frame[0] * frame[1]).reshape(len(planes), -1, *frame)
     out = np.empty_like(dense)
     for turn in range(8):
         rows = np.flatnonzero(turns == turn)
         out[rows] = turned(dense[rows], turn)
-    return out
+    return in_form(out, dtype)
 
 
-def finished(dataset: Dataset, batch: Arrays, dtype: str, turn: Any, rng: np.random.Generator, tables: Any) -> int:
+def in_form(dense: NDArray[np.uint8], dtype: str) -> NDArray[Any]:
+    """Return planes [..., H, W] as the dtype that is asked for."""
+    if dtype == "packed":
+        return np.packbits(dense.reshape(*dense.shape[:-2], -1), axis=-1)
+    return dense.astype(dtype)
+
+
+def finished(dataset: Dataset, batch: Arrays, dtype: str, make: Any, rng: np.random.Generator, tables: Any) -> int:
     """Do with the rows of a batch what the loader does; return how many they are."""
     planes, move, _ = batch
     turns = rng.integers(0, 8, len(move))
-    height, width = dataset.frame
-    dense = np.unpackbits(planes, axis=-1, count=height * width).reshape(len(move), -1, height, width)
-    dense = turn(dense, turns)
-    if dtype == "packed":
-        np.packbits(dense.reshape(len(move), len(dataset.planes), -1), axis=-1)
-    else:
-        dense.astype(dtype)
+    make(planes, turns, dataset.frame, dtype)
     tables[turns, move].astype(np.int16)
     return len(move)
 
 
-def plain(dataset: Dataset, batch_size: int, dtype: str, turn: Any) -> Iterator[int]:
+def plain(dataset: Dataset, batch_size: int, dtype: str, make: Any) -> Iterator[int]:
     """Yield how many rows each batch has that is made without the loader."""
     rng, tables = np.random.default_rng(1), move_tables(dataset.frame[0])
     for planes, move, value in shards(dataset):
         order = rng.permutation(len(move))
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
-            yield finished(dataset, (planes[rows], move[rows], value[rows]), dtype, turn, rng, tables)
+            yield finished(dataset, (planes[rows], move[rows], value[rows]), dtype, make, rng, tables)
 
 
 def fancy(dataset: Dataset, batch_size: int, dtype: str) -> Iterator[int]:

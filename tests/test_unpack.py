@@ -8,7 +8,7 @@ import pytest
 from test_augment import BOARDS, IMAGES, in_frame, packed
 
 from pipeline import symmetry
-from pipeline.unpack import trailing_zeros, unpack_planes
+from pipeline.unpack import ones, trailing_zeros, unpack_planes
 
 WITHOUT_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
@@ -22,6 +22,7 @@ def test_all_symmetries_of_all_boards(size: tuple[int, int], frame: tuple[int, i
     count = symmetry.count(*size)
     boards = (rng.random((5, 3, *size)) < 0.5).astype(np.uint8)
     boards[0], boards[1] = 1, 0
+    boards[2] |= (rng.random((3, *size)) < 0.8).astype(np.uint8)  # few holes
     numbers = rng.integers(0, 5, 4 * count)
     turns = np.tile(np.arange(count, dtype=np.uint8), 4)
     shape = (3, *frame) if order == "NCHW" else (*frame, 3)
@@ -62,6 +63,10 @@ def test_a_rectangle_is_not_transposed() -> None:
     arguments = np.zeros(1, dtype=np.int64), np.array([[5, 9]], dtype=np.uint8), np.array([4], dtype=np.uint8)
     with pytest.raises(ValueError, match="5x9 is not square: it has no symmetries 4 to 7"):
         unpack_planes(np.zeros((1, 1, 6), dtype=np.uint8), *arguments, (5, 9), "NCHW", out)
+
+
+def test_bits_are_counted() -> None:
+    assert [ones(np.uint64(word)) for word in (0, 1, 2**63, 2**64 - 1, 0b1011)] == [0, 1, 1, 64, 3]
 
 
 def test_trailing_zeros_of_every_length() -> None:
