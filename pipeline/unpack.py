@@ -113,9 +113,9 @@ def _unpack(planes, numbers, tables, places, keep, plane_step, point_step, whole
 def _tables(
     rows: int, cols: int, frame: tuple[int, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.bool_]]:
-    """Return (places int32[8, bits], keep uint64[8, words], whole bool[8]): where each symmetry of a board puts the points
-    of the frame, 64 to a word, the last of them first; which bits are points at all; whether that is the whole frame.
-    Symmetry 0 keeps it."""
+    """Return (places int32[8, bits], keep uint64[8, words], whole bool[8]): where each symmetry of a board puts the
+    points of the frame, 64 to a word, the last of them first; which bits are points at all; whether these are the whole
+    frame. Symmetry 0 keeps it whole."""
     area = frame[0] * frame[1]
     words = -(-area // 64)
     places = np.zeros((symmetry.SYMMETRIES, 64 * words), dtype=np.int32)
