@@ -1,6 +1,6 @@
 """Train a small residual network on a data set, and see whether the data set is right.
 
-    goplanes build kgs.tar.gz --scheme agz17 --output games-agz17
+    goplanes build games.zip --scheme agz17 --output games-agz17
     python examples/train_policy.py games-agz17 --seed 1
     python examples/train_policy.py games-agz17 --seed 1 --sabotage turned
 
@@ -283,7 +283,10 @@ def main() -> None:
     parser.add_argument("--bfloat16", action="store_true", help="twice as fast on processors that compute with it")
     for name, value in (("seed", 1), ("steps", 600), ("batch-size", 256), ("channels", 32), ("blocks", 3)):
         parser.add_argument(f"--{name}", type=int, default=value, help=f"default {value}")
-    result = train(Settings(**vars(parser.parse_args())))
+    try:
+        result = train(Settings(**vars(parser.parse_args())))
+    except (ValueError, OSError) as error:
+        parser.exit(1, f"{error}\n")
     print(json.dumps({name: round(value, 4) for name, value in asdict(result).items()}))
 
 

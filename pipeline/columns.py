@@ -134,6 +134,8 @@ class Layout:
         """
         if columns is None:
             return self.names
+        if isinstance(columns, str):
+            raise ValueError(f"columns is a list of names, not the text {columns!r}")
         if unknown := [name for name in columns if name not in self.names]:
             raise ValueError(f"no column {unknown[0]!r} in this data set; it has {', '.join(self.names)}")
         wanted = set(columns)

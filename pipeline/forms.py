@@ -54,7 +54,7 @@ class Form:
         """Return the columns that batches have, in the order of the contract. Raises ValueError for an unknown one."""
         if self.policy != "counts":
             return layout.select(columns)
-        chosen = None if columns is None else [name for name in columns if name != DENSE]
+        chosen = columns if columns is None or isinstance(columns, str) else [name for name in columns if name != DENSE]
         names = [name for name in layout.select(chosen) if name not in POLICY]
         if columns is not None and (ragged := set(columns) & set(POLICY)):
             raise ValueError(f"policy='counts' gives the column {DENSE!r} in place of {', '.join(sorted(ragged))}")
@@ -120,7 +120,8 @@ class Form:
             words = chain_words(seed_word("move of a row", self.seed), self.epoch, numbers)
             out["move"][:] = _drawn(policy, words)
         if DENSE in out and not layout.aggregate:
-            policy = dict(zip(POLICY, (stored["move"][rows], _ones(len(rows)), np.arange(len(rows) + 1)), strict=True))
+            moves, once = stored["move"][rows], np.ones(len(rows), dtype=np.uint32)
+            policy = dict(zip(POLICY, (moves, once, np.arange(len(rows) + 1)), strict=True))
         if turns.any():
             policy = _turned(stored, layout, rows, turns, out, policy)
         if DENSE in out:
@@ -157,10 +158,6 @@ def _turned(
     if "policy_moves" not in policy:
         return policy
     return policy | turned_policy(policy | {"rows": height, "cols": width}, frame_cols, turns)
-
-
-def _ones(count: int) -> NDArray[np.uint32]:
-    return np.ones(count, dtype=np.uint32)
 
 
 def _fill_dense(policy: Columns, out: NDArray[np.float32]) -> None:

@@ -60,7 +60,7 @@ def input_fault(before: Listed, now: Listed, gone_too: bool = True) -> str | Non
     gained_names = {source for source, _ in new - old}
     for source, _ in sorted((old - new).elements()):
         if source in gained_names:
-            return f"{source} changed in place"
+            return f"{source} changed in place (put it back as it was, and give what is new a new name)"
         if gone_too:
             return f"{source} is no longer there (put it back or name it again, and the same command goes on)"
     return None

@@ -68,8 +68,9 @@ class _Shared:
 
     @property
     def chosen(self) -> bool:
-        """Whether that epoch was chosen, and not begun yet."""
-        return bool(self._numbers[_CHOSEN])
+        """Whether that epoch was chosen, and not begun yet. (Workers do not know which others have begun: to them it
+        stays chosen.)"""
+        return bool(self._numbers[_CHOSEN]) and (get_worker_info() is not None or self.begun != self.epoch)
 
     def choose(self, epoch: int, by_hand: bool) -> None:
         """Set the epoch that is read next."""
@@ -97,9 +98,10 @@ class _Shared:
         first = slot if slot < _WORKERS else 0
         self._numbers[_SLOTS + first : _SLOTS + slot + 1] = self._numbers[_LOADS]
         self._numbers[_SLOTS + _WORKERS] = self._numbers[_LOADS]
-        self._numbers[_CHOSEN] = False
         if slot < _WORKERS:
             self._numbers[_BEGUN] = epoch
+        else:
+            self._numbers[_CHOSEN] = False
 
 
 _DTYPES = {"uint16": "int32", "uint32": "int64", "uint64": "int64", "int16": "int64"}
@@ -163,11 +165,12 @@ class TorchBatches(IterableDataset):
 
         Without workers, and in those of torchdata's ``StatefulDataLoader``, that is known here. In the process that
         reads from an ordinary ``DataLoader`` with workers it is not: say how many ``batches`` of the epoch were taken.
-        Raises RuntimeError where that is needed.
+        Raises RuntimeError where that is needed, ValueError for more than there are.
         """
         epoch = self._shared.epoch
         place = self._loaded or self._shared.loaded_for(_slot()) or self._place
         if batches is not None:
+            require_whole("batches", batches, 0, len(self))
             place = Place(epoch, batches, 1)
         elif place is None or place.epoch != epoch:
             if get_worker_info() is None and self._shared.begun == epoch:
@@ -185,7 +188,8 @@ class TorchBatches(IterableDataset):
         mine = self._identity()
         of = state.get("of", {})
         if changed := [name for name in mine if of.get(name) != mine[name]]:
-            raise ValueError(f"this is the state of other batches: {', '.join(changed)} differ")
+            grown = "; the data set grew or was made anew since" if changed == ["shards"] else ""
+            raise ValueError(f"this is the state of other batches: {', '.join(changed)} differ{grown}")
         place = Place(state["epoch"], state["next"], state["step"])
         if self._shared.chosen and self._shared.epoch != place.epoch:
             if place.next < len(self):

@@ -101,6 +101,9 @@ def test_wrong_requests_are_refused_at_once(tmp_path: Path) -> None:
         dataset.batches("valid")
     with pytest.raises(ValueError, match=r"no column 'policy'.* it has planes, move, value"):
         dataset.batches(columns=["policy"])
+    for policy in ("move", "counts"):
+        with pytest.raises(ValueError, match="columns is a list of names, not the text 'planes'"):
+            dataset.batches(columns="planes", policy=policy)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no layout but NCHW"):
         dataset.batches(layout="NHWC")
     with pytest.raises(ValueError, match="dtype must be"):

@@ -188,7 +188,7 @@ def test_the_state_of_other_rows_is_refused(uneven: Path, tmp_path: Path) -> Non
     layout = make_layout(frame=(8, 8))
     other = build(tmp_path / "other", layout, {"train": pieces(numbered(101, layout), 50)})
     state = TorchBatches(uneven, batch_size=8).state_dict()
-    with pytest.raises(ValueError, match="the state of other batches: shards differ"):
+    with pytest.raises(ValueError, match="shards differ; the data set grew or was made anew since"):
         TorchBatches(other, batch_size=8).load_state_dict(state)
     with pytest.raises(ValueError, match="the state of other batches"):
         TorchBatches(other, batch_size=8).load_state_dict({})
@@ -208,6 +208,11 @@ def test_an_epoch_chosen_before_a_state_is_loaded(uneven: Path) -> None:
         later.load_state_dict(state)
         assert later.state_dict()["epoch"] == 1
         assert len(labels(later)) == 101
+
+
+def test_more_batches_than_there_are(uneven: Path) -> None:
+    with pytest.raises(ValueError, match="batches must be 0 to 13, not 14"):
+        TorchBatches(uneven, batch_size=8).state_dict(batches=14)
 
 
 def test_two_iterations_at_once(uneven: Path) -> None:
