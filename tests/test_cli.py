@@ -28,7 +28,7 @@ from pipeline.config import Config, make_config
 from pipeline.exits import told
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ("build", "compact", "explain", "init", "inspect", "plan", "schemes", "show", "stats", "verify")
+COMMANDS = ("build", "compact", "explain", "export", "init", "inspect", "plan", "schemes", "show", "stats", "verify")
 ADA = str(EXAMPLES / "loose" / "ada-and-bo.sgf")
 
 
