@@ -25,7 +25,7 @@ from pipeline.files import sha256_of_file
 from pipeline.forms import Dtype, Form, Policy, Symmetry
 from pipeline.lookup import Rows
 from pipeline.manifest import SPLITS, Manifest, Scheme, read_manifest
-from pipeline.part import Part, path_of
+from pipeline.part import Part, path_of, release_memory
 from pipeline.prefetch import prefetched
 from pipeline.unpack import Axes
 
@@ -131,7 +131,7 @@ class Dataset:
             if prefetch:
                 raise ValueError("batches that are made ahead need arrays of their own: out or prefetch, not both")
         order = epoch_of(part.lengths, buffer_rows, seed, epoch)
-        return prefetched(_batches(part, order, cut, form, names, out, ahead=prefetch > 0), prefetch)
+        return _tidy(prefetched(_batches(part, order, cut, form, names, out, ahead=prefetch > 0), prefetch))
 
     def buffers(
         self,
@@ -193,6 +193,15 @@ class Dataset:
             except ShardError as error:
                 faults.append(str(error))
         return faults
+
+
+def _tidy(batches: Generator[Columns, None, None]) -> Generator[Columns, None, None]:
+    """Yield batches, and give memory back once the threads that made them have ended."""
+    try:
+        with closing(batches):
+            yield from batches
+    finally:
+        release_memory()
 
 
 def _batches(

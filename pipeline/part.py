@@ -10,6 +10,7 @@ from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline import shard
@@ -28,6 +29,11 @@ def path_of(folder: Path, entry: ShardEntry) -> Path:
     if size != entry.bytes:
         raise ShardError(f"{path}: has {size} bytes, the manifest says {entry.bytes}: truncated or changed")
     return path
+
+
+def release_memory() -> None:
+    """Give back what Arrow keeps of the memory of readers that are gone: each epoch may have threads of its own."""
+    pa.default_memory_pool().release_unused()
 
 
 @dataclass(frozen=True)
